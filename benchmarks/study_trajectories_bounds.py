@@ -1,6 +1,7 @@
-"""Two tables of docs/studies/trajectories.md: AvgRE of Baseline's releases, and the largest loss of a single pair.
+"""Tables of docs/studies/trajectories.md: AvgRE of Baseline's releases, the largest loss of a single pair, AvgRE of
+counts with ranges of ages, and the measures that the thesis names for later.
 
-    python benchmarks/study_trajectories_bounds.py --parts baseline,pairs [--done FILE]
+    python benchmarks/study_trajectories_bounds.py --parts baseline,pairs,ranges,others [--done FILE]
 
 Sets of the shapes of the thesis's Table 3 (`leeward synth trajectories`, seed 1). Baseline has no command: its clusters
 are measured as a release would be, beside those of A-GS with the thesis's joining. `--done` keeps each row, so that a
@@ -12,15 +13,17 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.common import once, table, write_section
-from benchmarks.study_trajectories import KS, OUTPUT, Set, percent, synthetic
+from benchmarks.study_trajectories import KS, OUTPUT, Set, cohort_of, percent, synthetic
 
 from leeward.methods.trajectories import Trajectories, measures
 from leeward.methods.trajectories.records import Group
@@ -37,6 +40,15 @@ BOUNDS: dict[str, dict[str, Any]] = {
     "`policy: hierarchy:1`": {"policy": "hierarchy:1"},
     "both": {"widest_age": WIDEST, "policy": "hierarchy:1"},
 }
+YEARS = (1, 5, 10, 20)
+"""Widths of the ranges of ages."""
+CLUSTERINGS: dict[str, dict[str, Any]] = {
+    "thesis": {"clustering": "alignment", "joining": "thesis"},
+    "normalised": {"clustering": "alignment"},
+    "cells": {},
+}
+HELD_OUT = "401"
+"""Hypertension."""
 
 
 def as_released(each: Set, groups: list[Group]) -> measures.Both:
@@ -88,6 +100,70 @@ def pairs(each: Set, bound: str, folder: Path) -> list[str]:
     return row
 
 
+def ranges(each: Set, name: str, folder: Path) -> list[str]:
+    """AvgRE by the years of a range."""
+    out = folder / f"ranges-{each.name}-{name}"
+    protect(each.cohort, Trajectories(k=5, ages="1-128", **CLUSTERINGS[name]), out, seed=1, measures=["loss"])
+    both = measures.pair_records(Release.open(out), each.cohort)
+    row = [each.name, name]
+    for years in YEARS:
+        found = measures.avgre(both, years=years)
+        row.append("–" if found["avgre"] is None else f"{found['avgre']:.3f} ({found['queries']:,})")
+    print(*row, flush=True)
+    return row
+
+
+def ranges_part(sets: list[Set], folder: Path) -> str:
+    """The table of ranges of ages."""
+    head = ["set", "clustering", "1 year", *(f"{years} years" for years in YEARS[1:])]
+    return (
+        "AvgRE (number of questions) where the ages of a question are ranges (the thesis's footnote 8): all sets of "
+        "(code, range) in at least 1 % of the trajectories, the 20,000 most frequent if more; k = 5. One year is Fig. "
+        "12. Ranges of 5 and 10 years do not coincide with blocks of the tree of ages.\n\n"
+        + table(head, [ranges(each, name, folder) for each in sets for name in CLUSTERINGS])
+    )
+
+
+def others(each: Set, name: str, folder: Path) -> list[str]:
+    """ILoss, and CM of a class: whether a patient has the codes that are held out of the trajectories."""
+    events = each.cohort.require_events().select("patient", pl.col("code").cast(pl.String), "age")
+    held = pl.col("code").str.starts_with(HELD_OUT)
+    having = events.filter(held)["patient"].unique()
+    cohort = cohort_of(events.filter(~held), each.name, "icd9")
+    people = cohort.require_events().select("patient").unique(maintain_order=True)
+    people = people.with_columns(held_out=pl.col("patient").is_in(having.implode()))
+    out = folder / f"others-{each.name}-{name}"
+    method = Trajectories(k=5, ages="1-128", payload=("held_out",), **CLUSTERINGS[name])
+    found = protect(replace(cohort, patients=people), method, out, seed=1, measures=["loss", "cm"]).measures
+    loss, (classes,) = found["loss"], found["cm"]
+    figures = (loss["ilm"], loss["alm"], *loss["iloss"].values())
+    row = [each.name, name, *(f"{figure:.3f}" for figure in figures)]
+    row += [percent(classes["cm"]), percent(classes["alone"])]
+    print(*row, flush=True)
+    return row
+
+
+def others_part(sets: list[Set], folder: Path) -> str:
+    """The table of measures."""
+    head = [
+        "set",
+        "clustering",
+        "ILM",
+        "ALM",
+        "ILoss, codes",
+        "ILoss, ages",
+        "ILoss, both",
+        "CM",
+        "most frequent",
+    ]
+    return (
+        f"k = 5, equal weights. The codes {HELD_OUT} (hypertension) are held out: whether a patient has them is a "
+        "payload column, and the class of CM, the share of patients whose class is not that of most with their "
+        "trajectory. *Most frequent*: the same share if the most frequent class is guessed for all.\n\n"
+        + table(head, [others(each, name, folder) for each in sets for name in CLUSTERINGS])
+    )
+
+
 def baseline_part(sets: list[Set], done: Path | None) -> str:
     """The table of AvgRE."""
     rows = [answered(each, way, done) for each in sets for way in ("Baseline", "A-GS")]
@@ -114,7 +190,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--parts", default="baseline,pairs")
+    parser.add_argument("--parts", default="baseline,pairs,ranges,others")
     parser.add_argument("--done", type=Path, help="JSON file of the answers found so far")
     given = parser.parse_args()
     command = "python benchmarks/study_trajectories_bounds.py --parts"
@@ -124,6 +200,10 @@ def main() -> None:
         for part in given.parts.split(","):
             if part == "baseline":
                 body, title = baseline_part(sets, given.done), "Baseline's answers to queries"
+            elif part == "ranges":
+                body, title = ranges_part(sets, folder), "Answers to queries with ranges of ages"
+            elif part == "others":
+                body, title = others_part(sets, folder), "Other measures (V.2)"
             else:
                 (folder / "releases").mkdir()
                 body, title = pairs_part(sets[1:], folder / "releases"), "Largest loss of a single pair"

@@ -264,34 +264,51 @@ def cheapest_matching(X, Y, icd, age, w_icd=Fraction(1, 2), w_age=Fraction(1, 2)
     return best
 
 
-def probability(query, T, icd, age):
-    """P(the trajectory behind T holds every pair of `query`), pairs read uniformly and independently."""
+def iloss(records, published, tree, place):
+    """ILoss of codes (`place` 0) or ages (1): (values below - 1) / values of the domain, the mean over each record's
+    own values, a suppressed one being any, and over the records."""
+    total = Fraction(0)
+    for T, shown in zip(records, published, strict=True):
+        values = [pair[place] for pair in shown] + [tree.root] * (len(T) - len(shown))
+        total += sum(Fraction(len(tree.covers[v]) - 1, len(tree.leaves)) for v in values) / len(T)
+    return total / len(records)
+
+
+def probability(query, T, icd, age, years=1):
+    """P(the trajectory behind T holds every pair of `query`), pairs read uniformly and independently. A pair of the
+    query asks for its code at any age of the block of `years` years that has its age."""
     total = Fraction(0)
     for size in range(len(query) + 1):
         for S in combinations(sorted(query), size):
             term = Fraction((-1) ** size)
             for c, v in T:
-                covered = sum(code in icd.covers[c] and years in age.covers[v] for code, years in S)
+                covered = sum(
+                    int(own) // years == int(asked) // years
+                    for code, asked in S
+                    if code in icd.covers[c]
+                    for own in age.covers[v]
+                )
                 term *= 1 - Fraction(covered, len(icd.covers[c]) * len(age.covers[v]))
             total += term
     return total
 
 
-def workload(records, threshold):
-    """All sets of pairs that at least `threshold` of the trajectories hold, with their true counts."""
+def workload(records, threshold, years=1):
+    """All sets of pairs that at least `threshold` of the trajectories hold, with their true counts; a pair has the
+    first age of its block."""
     found = Counter()
     for T in records:
-        distinct = sorted(set(T))
+        distinct = sorted({(code, str(int(v) // years * years)) for code, v in T})
         for size in range(1, len(distinct) + 1):
             found.update(combinations(distinct, size))
     return {Q: count for Q, count in found.items() if count >= threshold}
 
 
-def average_relative_error(records, published, icd, age, threshold):
+def average_relative_error(records, published, icd, age, threshold, years=1):
     """AvgRE over the workload."""
-    queries = workload(records, threshold)
+    queries = workload(records, threshold, years)
     errors = []
     for Q, true in queries.items():
-        estimate = sum(probability(Q, T, icd, age) for T in published)
+        estimate = sum(probability(Q, T, icd, age, years) for T in published)
         errors.append(abs(true - estimate) / true)
     return sum(errors, Fraction(0)) / len(errors), len(errors)

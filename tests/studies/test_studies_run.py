@@ -199,6 +199,13 @@ def test_bounds_of_trajectories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     cells = {line.split("|")[2].strip(): line.split("|")[3:] for line in page.splitlines()[-4:]}
     assert float(cells["none"][1]) > float(cells["`widest_age: 8`"][1]) <= 8 / 128
     assert float(cells["`policy: hierarchy:1`"][0]) < 1
+    page = study.ranges_part([each], tmp_path)
+    assert faults_of(page) == []
+    assert page.splitlines()[-3].split("|")[3].split()[0] == f"{ags[1]:.3f}"  # one year: as of Fig. 12
+    page = study.others_part([each], tmp_path)
+    assert faults_of(page) == []
+    ilm, alm, codes, ages, both = map(float, page.splitlines()[-1].split("|")[3:8])
+    assert 0 < codes < ilm and 0 < ages < alm and both == pytest.approx((codes + ages) / 2, abs=0.001)
     (tmp_path / "page.md").write_text(f"# Page\n\n{study.BEFORE}\nfiles\n", encoding="utf-8")
     for body in ("first", "second"):
         study.put("pairs", "Pairs", "command", body, tmp_path / "page.md")

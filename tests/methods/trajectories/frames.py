@@ -1,4 +1,4 @@
-"""A small hierarchy, made-up cohorts, and what a release lists."""
+"""A small hierarchy, made-up cohorts, what a release lists, and records beside what is published of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 
 from leeward.cohort.cohort import Cohort
+from leeward.cohort.lenses.trajectories import Trajectories
+from leeward.methods.trajectories import measures
 
 HIERARCHY = """\
 node,parent
@@ -65,3 +67,28 @@ def with_rare_codes():
 def listed(path):
     with (path / "share" / "data" / "code_hierarchy.csv").open(newline="") as file:
         return {row["node"] for row in csv.DictReader(file)}
+
+
+def as_released(records, published, codes, ages):
+    """The records of the source and their published trajectories, as the measures take them."""
+    names = sorted({code for T in records for code, _ in T})
+    pairs = [pair for T in records for pair in T]
+    shown = [pair for T in published for pair in T]
+    lens = Trajectories(
+        np.cumsum([0, *map(len, records)]),
+        np.array([names.index(code) for code, _ in pairs], np.int32),
+        np.array([int(v) for _, v in pairs], np.int32),
+        tuple(names),
+        pl.Series(range(len(records))),
+    )
+    return measures.Both(
+        lens,
+        np.arange(len(records)),
+        np.arange(len(records)),
+        np.cumsum([0, *map(len, published)]).astype(np.int64),
+        codes.nodes_of([code for code, _ in shown]).astype(np.int64),
+        ages.nodes_of([v for _, v in shown]).astype(np.int64),
+        codes,
+        ages,
+        measures._leaf_of_year(ages)[2],
+    )

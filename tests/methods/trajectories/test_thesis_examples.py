@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.methods.trajectories.frames import as_released
 from tests.oracles.trajectories import (
     Tree,
     a_gs,
@@ -16,12 +17,14 @@ from tests.oracles.trajectories import (
     baseline,
     cheapest_matching,
     full_binary,
+    iloss,
     losses,
     mdav,
     probability,
     workload,
 )
 
+from leeward.methods.trajectories import measures
 from leeward.methods.trajectories.hierarchies import make_space
 from leeward.methods.trajectories.kernels import alignment as kernels
 from leeward.methods.trajectories.records import Pairs
@@ -182,6 +185,33 @@ def test_query_on_figure_3c():
     assert sum(probability((("401.1", "39"),), T, ICD, AGE) for T in published) == 1
     assert len(workload(FIGURE_3A, 1)) == 24
     assert average_relative_error(FIGURE_3A, published, ICD, AGE, 1) == (F(7, 18), 24)
+
+
+def published_at_k_2():
+    """Figure 3c, a published trajectory for each record of Figure 3a."""
+    of_record = {r: rep for members, rep in mdav(FIGURE_3A, 2, ICD, AGE) for r in members}
+    return [of_record[r] for r in range(len(FIGURE_3A))]
+
+
+def test_range_query_on_figure_3c():
+    """Footnote 8 of the thesis, with the ages from 36 to 39."""
+    published = published_at_k_2()
+    asked = (("401.1", "36"),)
+    assert sum(probability(asked, T, ICD, AGE, 4) for T in published) == F(5, 3)
+    assert workload(FIGURE_3A, 1, 4)[asked] == 2
+    expected, queries = average_relative_error(FIGURE_3A, published, ICD, AGE, 1, 4)
+    both = as_released(FIGURE_3A, published, SPACE.code.hierarchy, SPACE.age.hierarchy)
+    found = measures.avgre(both, 1 / 6, years=4)
+    assert (found["queries"], found["avgre"]) == (queries, pytest.approx(float(expected)))
+
+
+def test_iloss_of_figure_3c():
+    published = published_at_k_2()
+    assert iloss(FIGURE_3A, published, ICD, 0) == F(5, 36)
+    assert iloss(FIGURE_3A, published, AGE, 1) == F(11, 192)
+    both = as_released(FIGURE_3A, published, SPACE.code.hierarchy, SPACE.age.hierarchy)
+    expected = {"code": 5 / 36, "age": 11 / 192, "both": 113 / 1152}
+    assert measures.loss(both)["iloss"] == pytest.approx(expected)
 
 
 PAIRS = st.tuples(st.sampled_from([*ICD.leaves, "401"]), st.sampled_from(list(AGE.parent)))

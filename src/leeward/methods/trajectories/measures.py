@@ -1,7 +1,8 @@
 """Utility of released trajectories (Tamersoy 2011, IV.4): ILM and ALM, levels of values, answers to queries.
 
-Measures: `loss` (Definition 8, Figs. 9–11; levels of the published values, Figs. 13 and 14), `usable` (the share of
-pairs fine enough to be used), `avgre` (Fig. 12), `demographics` (questions of demographics and codes).
+Measures: `loss` (Definition 8, Figs. 9–11; levels of the published values, Figs. 13 and 14; ILoss), `usable` (the share
+of pairs fine enough to be used), `avgre` (Fig. 12), `cm` (the classification metric), `demographics` (questions of
+demographics and codes).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from leeward.vocabulary import built_in, load
 from leeward.vocabulary.age import OPEN_END
 from leeward.vocabulary.hierarchy import Hierarchy
 
-DEFAULTS = ("loss", "usable", "avgre", "demographics")
+DEFAULTS = ("loss", "usable", "avgre", "cm", "demographics")
 
 MIN_SUPPORT = 0.01
 """The thesis's workload: all sets of pairs in at least 1 % of the trajectories."""
@@ -72,9 +73,10 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
     without its custody folder."""
     both = pair_records(release, select_cohort(release, cohort))
     measures: Measures = {
-        "loss": partial(loss, both),
+        "loss": partial(loss, both, weights=release.parameters["weights"]),
         "usable": partial(usable, both, int(release.guarantee["k"])),
         "avgre": partial(avgre, both),
+        "cm": partial(cm, release, both),
         "demographics": partial(demographics, release, cohort),
     }
     return figures_of(release, measures, wanted)
@@ -134,9 +136,10 @@ def released_pairs(release: Release) -> pl.DataFrame:
     return pairs.sort("record", "position")
 
 
-def loss(both: Both) -> dict[str, Any]:
-    """Definition 8: `ilm` of codes, `alm` of ages, their sum; `kept_pairs`, the share of pairs published at all; and
-    `levels`, for `code` and `age` the share of values by level from the finest to the root (suppressed ones there).
+def loss(both: Both, weights: Sequence[float] = (0.5, 0.5)) -> dict[str, Any]:
+    """Definition 8: `ilm` of codes, `alm` of ages, their sum; `kept_pairs`, the share of pairs published at all;
+    `levels`, for `code` and `age` the share of values by level from the finest to the root (suppressed ones there); and
+    `iloss` of `code`, of `age` and, by `weights`, of both (Xiao & Tao 2006).
 
     Originals are leaves, so ILM(T) = 1 − (1/|T|)·Σ over published pairs of (1 − Δ/|A|)
     (docs/methods/trajectories.md#loss).
@@ -145,10 +148,13 @@ def loss(both: Both) -> dict[str, Any]:
     n, total = len(lengths), float(lengths.sum())
     copies, owner = both.copies_and_owners()
     lost: dict[str, float] = {}
+    iloss: dict[str, float] = {}
     by_level: dict[str, list[dict[str, Any]]] = {}
     for name, tree, nodes in (("code", both.codes, both.code_nodes), ("age", both.ages, both.age_nodes)):
-        saved = np.bincount(owner, weights=1 - tree.losses[nodes], minlength=len(copies))
-        lost[name] = 1 - float((saved[both.kind] / lengths).sum()) / n
+        of_node = (tree.leaf_count - 1) / tree.n_leaves  # ILoss
+        for found, losses in ((lost, tree.losses), (iloss, of_node)):
+            saved = np.bincount(owner, weights=losses[0] - losses[nodes], minlength=len(copies))
+            found[name] = float(losses[0] - (saved[both.kind] / lengths).sum() / n)
         counts = np.bincount(tree.level[nodes], weights=copies[owner], minlength=len(tree.level_names))
         counts[tree.level[0]] += total - counts.sum()
         by_level[name] = [
@@ -159,9 +165,35 @@ def loss(both: Both) -> dict[str, Any]:
         "ilm": lost["code"],
         "alm": lost["age"],
         "total": lost["code"] + lost["age"],
+        "iloss": {**iloss, "both": weights[0] * iloss["code"] + weights[1] * iloss["age"]},
         "kept_pairs": float(copies @ np.diff(both.offsets)) / total,
         "levels": by_level,
     }
+
+
+def cm(release: Release, both: Both) -> list[dict[str, Any]] | None:
+    """The classification metric (Iyengar 2002) of each payload column, as the class of the patients: `cm`, the share of
+    records with another class than most with the same published trajectory, or with nothing published; `alone`, the
+    share with another class than most of all. None without payload."""
+    names = release.parameters.get("payload")
+    if not names:
+        return None
+    shown = release.table("records.parquet").select("record", *names).collect().sort("record")
+    kind = pl.Series(both.kind)
+    published = pl.Series((np.diff(both.offsets) > 0)[both.kind])
+
+    def right(kind: pl.Series, value: pl.Series) -> int:
+        counts = pl.DataFrame({"kind": kind, "value": value}).group_by("kind", "value").len()
+        return int(counts.group_by("kind").agg(pl.col("len").max())["len"].sum())
+
+    return [
+        {
+            "column": name,
+            "cm": 1 - right(kind.filter(published), shown[name].filter(published)) / len(shown),
+            "alone": 1 - right(kind * 0, shown[name]) / len(shown),
+        }
+        for name in names
+    ]
 
 
 def usable(both: Both, k: int) -> dict[str, Any]:
@@ -209,32 +241,36 @@ def _count_shareable(both: Both, fine: Sequence[Bools], k: int) -> int:
     return int(people[people >= k].sum())
 
 
-def avgre(both: Both, min_support: float = MIN_SUPPORT) -> dict[str, Any]:
+def avgre(both: Both, min_support: float = MIN_SUPPORT, years: int = 1) -> dict[str, Any]:
     """The average (`avgre`) and median relative error of COUNT queries for all sets of pairs in at least `min_support`
-    trajectories, their number, and the pairs of the largest. `avgre` is None when no set of pairs is that frequent."""
+    trajectories, their number, and the pairs of the largest. A query's ages are ranges of `years` years from 0 on
+    (footnote 8 of the thesis). `avgre` is None when no set of pairs is that frequent."""
     from leeward.methods.trajectories.kernels.answers import estimate
 
     if not 0 < min_support <= 1:
         raise BadInput(f"`avgre`: `min_support` is a share above 0 and at most 1; got {min_support}.")
+    if not isinstance(years, int) or isinstance(years, bool) or years < 1:
+        raise BadInput(f"`avgre`: `years` is a whole number of years, at least 1; got {years}.")
     lens = both.lens
     codes = both.codes.nodes_of(lens.codes)[lens.values]
-    first = int(both.age_leaf[0])
-    leaf_numbers = both.age_leaf[1:][lens.ages - first]
-    width = len(both.ages)
-    queries = _frequent(lens, codes.astype(np.int64) * width + leaf_numbers, ceil(min_support * len(lens)))
+    range_of, inside = _ranges(both.ages, years)
+    ranges = range_of[both.ages.first_leaf[both.age_leaf[1:][lens.ages - int(both.age_leaf[0])]]]
+    width = inside.shape[1]
+    queries = _frequent(lens, codes.astype(np.int64) * width + ranges, ceil(min_support * len(lens)))
     if not queries:
-        return {"avgre": None, "queries": 0, "min_support": min_support}
+        return {"avgre": None, "queries": 0, "min_support": min_support, "years": years}
     flat = np.array([item for q, _ in queries for item in q], np.int64)
     estimated = np.empty(len(queries))
     estimate(
         offsets_of([len(q) for q, _ in queries]),
         both.codes.first_leaf[flat // width].astype(np.int64),
-        both.ages.first_leaf[flat % width].astype(np.int64),
+        flat % width,
         both.offsets,
         both.codes.first_leaf[both.code_nodes].astype(np.int64),
         both.codes.last_leaf[both.code_nodes].astype(np.int64) + 1,
-        both.ages.first_leaf[both.age_nodes].astype(np.int64),
-        both.ages.last_leaf[both.age_nodes].astype(np.int64) + 1,
+        both.age_nodes,
+        both.codes.leaf_count[both.code_nodes].astype(np.int64) * both.ages.leaf_count[both.age_nodes],
+        inside,
         both.copies_and_owners()[0].astype(np.int64),
         estimated,
     )
@@ -244,13 +280,24 @@ def avgre(both: Both, min_support: float = MIN_SUPPORT) -> dict[str, Any]:
         "avgre": float(errors.mean()),
         "queries": len(queries),
         "min_support": min_support,
+        "years": years,
         "median": float(np.median(errors)),
         "largest": max(len(q) for q, _ in queries),
     }
 
 
+def _ranges(ages: Hierarchy, years: int) -> tuple[Int64s, Int64s]:
+    """The range of each leaf, int64[leaves], and how many leaves of each range are below each node, int64[nodes,
+    ranges]. A leaf of several years is in the range of its first."""
+    first = [_span(ages.labels[leaf])[0] // years for leaf in ages.leaves.tolist()]
+    found, range_of = np.unique(first, return_inverse=True)
+    before = np.zeros((ages.n_leaves + 1, len(found)), np.int64)
+    np.cumsum(range_of[:, None] == np.arange(len(found)), axis=0, out=before[1:])
+    return range_of, before[ages.last_leaf + 1] - before[ages.first_leaf]
+
+
 def _frequent(lens: Trajectories, pairs: Int64s, support: int) -> list[tuple[tuple[int, ...], int]]:
-    """Sets of pairs, each a number (code node · |age nodes| + age node), with their true counts."""
+    """Sets of pairs, each a number (code node · |ranges| + range of ages), with their true counts."""
     from leeward.analysis.itemsets import frequent_itemsets
     from leeward.cohort.lenses.code_sets import CodeSets
 

@@ -32,6 +32,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         pairs(usable, lost),
         levels(lost),
         counts(measures.get("avgre")),
+        classes(measures.get("cm")),
         groups(run, names_of_release(release)),
         partitions(run),
         demographics_report.section(release, measures),
@@ -120,6 +121,12 @@ def levels(lost: Figures | None) -> Section | None:
             ),
         )
     )
+    if "iloss" in lost:
+        iloss = {name: percent(share) for name, share in lost["iloss"].items()}
+        parts.append(
+            "ILoss, the other values that a published one may stand for as a share of all (suppressed: any): codes "
+            f"{iloss['code']}, ages {iloss['age']}, both by the weights of the release {iloss['both']}."
+        )
     return Section("How finely codes and ages are released", tuple(parts))
 
 
@@ -127,11 +134,12 @@ def counts(found: Figures | None) -> Section | None:
     if not found:
         return None
     support = percent(found["min_support"])
+    asked = f"(code, age) pairs{ranges_of(found)}"
     if found["avgre"] is None:
-        text = f"No combination of (code, age) pairs occurs in {support} of the patients, so no counts were compared."
+        text = f"No combination of {asked} occurs in {support} of the patients, so no counts were compared."
         return Section("What it cost: counts", (text,))
     text = (
-        "A recipient counts patients with some (code, age) pairs, reading a generalized value as any leaf below it "
+        f"A recipient counts patients with some {asked}, reading a generalized value as any leaf below it "
         f"with equal chance. All {number(found['queries'])} combinations that at least {support} of the "
         f"patients have were counted."
     )
@@ -139,6 +147,23 @@ def counts(found: Figures | None) -> Section | None:
     mean = Tile(percent(found["avgre"]), "average relative error (AvgRE)", scale)
     median = Tile(percent(found["median"]), "median relative error")
     return Section("What it cost: counts", (text, Tiles((mean, median))))
+
+
+def ranges_of(found: Figures) -> str:
+    return f", ages in ranges of {found['years']} years" if found.get("years", 1) > 1 else ""
+
+
+def classes(found: Sequence[Figures] | None) -> Section | None:
+    """How well published trajectories tell payload columns (the classification metric)."""
+    if not found:
+        return None
+    text = (
+        "Each payload column is guessed from the published trajectory, as the value of most records that share it. A "
+        "record with nothing published counts as wrong."
+    )
+    rows = tuple((each["column"], percent(each["cm"]), percent(each["alone"])) for each in found)
+    head = ("column", "wrong (CM)", "wrong without trajectories")
+    return Section("What it cost: classes", (text, Table("Guesses of payload columns", head, rows)))
 
 
 def groups(run: Figures, names: Mapping[str, str]) -> Section | None:
@@ -200,7 +225,8 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
         words = "of the pairs are not published, or show only that there was some code"
         figures.append(share(empty_pairs(loss["levels"]["code"]), words, warn=0.1, bad=0.5))
     if counts and counts.get("avgre") is not None:
-        figures.append(counts_off(counts["avgre"], "mean error of counts of frequent pairs"))
+        words = f"mean error of counts of frequent pairs{ranges_of(counts)}"
+        figures.append(counts_off(counts["avgre"], words))
     return Costs(tuple(figures), little_left(usable, release.parameters))
 
 

@@ -12,21 +12,23 @@ from leeward.compiled import njit
 
 
 @njit(inner=True, error_model="numpy")
-def _cover(p, q_codes, q_ages, c_low, c_high, a_low, a_high):
-    """The pairs of a query that the published pair p covers, as bits."""
+def _cover(p, q_codes, q_ranges, c_low, c_high, age, inside, leaves):
+    """Fill `leaves`: how many ages below the published pair p are in each range asked, 0 where it has another code.
+    Returns the pairs of the query that p covers, as bits."""
     covered = np.int64(0)
     for s in range(len(q_codes)):
-        if c_low[p] <= q_codes[s] < c_high[p] and a_low[p] <= q_ages[s] < a_high[p]:
-            covered |= np.int64(1) << s
+        leaves[s] = inside[age[p], q_ranges[s]] if c_low[p] <= q_codes[s] < c_high[p] else 0
+        covered |= np.int64(leaves[s] > 0) << s
     return covered
 
 
 @njit(error_model="numpy")
-def estimate(q_offsets, q_codes, q_ages, offsets, c_low, c_high, a_low, a_high, times, out):
+def estimate(q_offsets, q_codes, q_ranges, offsets, c_low, c_high, age, choices, inside, times, out):
     """out[q] = Σ over trajectories (each `times` often) of P(it holds all pairs of query q)
-    (docs/methods/trajectories.md#measures). P = Σ_{S⊆Q} (−1)^|S| Π_p (1 − Σ_{q∈S}[p covers q] / (leaves of p's code ·
-    leaves of p's age))."""
+    (docs/methods/trajectories.md#measures). `inside[node, range]`: ages of a range below a node; `choices`: (code, age)
+    pairs that a published pair may mean. P = Σ_{S⊆Q} (−1)^|S| Π_p (1 − Σ_{q∈S} inside[p, q]/choices[p])."""
     covered = np.empty(len(c_low), np.int64)
+    leaves = np.empty((np.diff(offsets).max(), np.diff(q_offsets).max()), np.int64)
     for q in range(len(q_offsets) - 1):
         own = slice(q_offsets[q], q_offsets[q + 1])
         every = (np.int64(1) << (q_offsets[q + 1] - q_offsets[q])) - 1
@@ -34,7 +36,8 @@ def estimate(q_offsets, q_codes, q_ages, offsets, c_low, c_high, a_low, a_high, 
         for t in range(len(offsets) - 1):
             held = np.int64(0)
             for p in range(offsets[t], offsets[t + 1]):
-                covered[p] = _cover(p, q_codes[own], q_ages[own], c_low, c_high, a_low, a_high)
+                own_leaves = leaves[p - offsets[t]]
+                covered[p] = _cover(p, q_codes[own], q_ranges[own], c_low, c_high, age, inside, own_leaves)
                 held |= covered[p]
             if held != every:
                 continue  # a pair that no published one covers: probability 0
@@ -42,8 +45,10 @@ def estimate(q_offsets, q_codes, q_ages, offsets, c_low, c_high, a_low, a_high, 
             for subset in range(every + 1):
                 term = 1.0
                 for p in range(offsets[t], offsets[t + 1]):
-                    inside = popcount(covered[p] & subset)
-                    if inside:
-                        term *= 1.0 - inside / ((c_high[p] - c_low[p]) * (a_high[p] - a_low[p]))
+                    if covered[p] & subset:
+                        wanted = np.int64(0)
+                        for s in range(q_offsets[q + 1] - q_offsets[q]):
+                            wanted += leaves[p - offsets[t], s] * (subset >> s & 1)
+                        term *= 1.0 - wanted / choices[p]
                 probability += -term if popcount(subset) & 1 else term
             out[q] += times[t] * probability
