@@ -93,6 +93,13 @@ def median_seconds(work: Callable[[], Any], repeat: int, *, warm_up: bool = True
     return statistics.median(seconds)
 
 
+def half_of(values: Sequence[float]) -> float:
+    """Half of the 95 % interval of a mean (Student's t)."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.975, len(values) - 1)) * statistics.stdev(values) / len(values) ** 0.5
+
+
 def once(file: Path | None, key: str, work: Callable[[], Any]) -> Any:
     """What `work` gives, or gave when an earlier run kept it in the JSON `file`: a long run can go on in pieces."""
     known = json.loads(file.read_text(encoding="utf-8")) if file and file.is_file() else {}

@@ -19,17 +19,17 @@ from typing import Any
 
 from common import leeward, measured, median_seconds, table, write_page
 from leeward.cohort import read
+from leeward.methods.disassociation import Disassociation
 from leeward.methods.disassociation.method import policy_over
 from leeward.methods.disassociation.pipeline import Disassociated, disassociate
 from leeward.methods.disassociation.publish import facts_of, publish
 from leeward.methods.disassociation.rules import Workers, rules_of
 from leeward.randomness import Randomness
 from leeward.synthetic import write_codes
-from settled import method_of, settling
 
 LARGE = 1_000_000
 """Above this size a run is not repeated, kernels are warm from the sizes before, and only the default is timed."""
-PARTITIONINGS = ("fitted", "settled", "paper")
+PARTITIONINGS = ("fitted", "paper")
 """The default first."""
 
 FLAGS = ["--k", "5", "--m", "2", "--policy", "hierarchy:1", "--vocabulary", "icd9"]
@@ -39,7 +39,7 @@ def kernel(file: Path, partitioning: str, threads: int, repeat: int) -> tuple[fl
     """Median seconds from flat code sets to the disassociated result, and its facts."""
     cohort = read(file, vocabulary="icd9")
     sets = cohort.code_sets()
-    method = method_of(partitioning, 5, m=2, policy="hierarchy:1")
+    method = Disassociation(k=5, m=2, policy="hierarchy:1", partitioning=partitioning)  # type: ignore[arg-type]  # a real one
     rules = rules_of(method, sets, policy_over(method, sets, "icd9"), cohort.name)
     del cohort
     workers = Workers(threads)
@@ -47,8 +47,7 @@ def kernel(file: Path, partitioning: str, threads: int, repeat: int) -> tuple[fl
 
     def work() -> None:
         kept.clear()
-        with settling(partitioning):
-            kept.append(disassociate(sets, rules, workers))
+        kept.append(disassociate(sets, rules, workers))
 
     seconds = median_seconds(work, repeat, warm_up=len(sets) <= LARGE)
     done = kept.pop()

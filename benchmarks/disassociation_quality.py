@@ -18,11 +18,10 @@ import leeward as lw
 from common import table, write_page
 from leeward.cohort import Cohort
 from leeward.synthetic import write_codes
-from settled import method_of, settling
 
 COLUMNS = [
     "data", "k", "m", "policy", "partitioning", "recut", "clusters", "in item chunks", "ARE ≥ 1.25 %",
-    "ARE ≥ 0.625 %", "MRE within ±5 % (graded; cubic)", "patients wholly in an item chunk",
+    "ARE ≥ 0.625 %", "MRE within ±5 % (graded)", "patients wholly in an item chunk",
     "empty-item-chunk condition", "verified",
 ]  # fmt: skip
 WORKLOADS = [
@@ -35,21 +34,20 @@ WORKLOADS = [
 
 def row(name: str, cohort: Cohort, partitioning: str = "auto", **parameters: Any) -> list[object]:
     """One release's figures."""
-    method = method_of(partitioning, **parameters)
-    with tempfile.TemporaryDirectory() as folder, settling(partitioning):
+    method = lw.Disassociation(partitioning=partitioning, **parameters)  # type: ignore[arg-type]  # a real one
+    with tempfile.TemporaryDirectory() as folder:
         result = lw.protect(cohort, method, Path(folder) / "out", seed=1, measures=WORKLOADS)
         facts = result.measures["method"]
         found = result.measures
         checks = result.verification.checks
     ares = [f"{w['are']:.4f}" for w in found["are"]["workloads"]]
-    mre = found["mre"]["by_prior"]
-    narrow = f"{mre['graded']['within_5_percent']:.1%}; {mre['cubic']['within_5_percent']:.1%}"
+    narrow = f"{found['mre']['by_prior']['graded']['within_5_percent']:.1%}"
     line: list[object] = [
         name,
         method.k,
         method.m,
         method.policy,
-        partitioning if partitioning == "settled" else method.chosen_partitioning,
+        method.chosen_partitioning,
         "no" if method.chosen_partitioning == "paper" else "yes",
         facts["clusters"],
         f"{facts['item_occurrences'] / facts['occurrences']:.1%}",
@@ -70,10 +68,10 @@ def uci(data: Path) -> list[list[object]]:
         missing=["?"],
         vocabulary="icd9",
     )
-    settled, paper = ({"partitioning": name} for name in ("settled", "paper"))
+    paper = {"partitioning": "paper"}
     rows = []
     for k in (2, 3, 5, 10, 25):
-        rows += [row("UCI", cohort, k=k, m=2, policy="hierarchy:1", **extra) for extra in (settled, paper)]
+        rows += [row("UCI", cohort, k=k, m=2, policy="hierarchy:1", **extra) for extra in ({}, paper)]
     for level in (2, 3):
         rows += [row("UCI", cohort, k=5, m=2, policy=f"hierarchy:{level}", **extra) for extra in ({}, paper)]
     return rows

@@ -40,6 +40,7 @@ from leeward.methods.disassociation.horpart import (
     split_records,
 )
 from leeward.methods.disassociation.measures import estimate_queries
+from leeward.methods.disassociation.measures.estimates import DEFAULT
 from leeward.methods.disassociation.measures.placement import occurrences
 from leeward.methods.disassociation.measures.published import read
 from leeward.methods.disassociation.method import policy_over
@@ -49,7 +50,6 @@ from leeward.methods.disassociation.rules import Workers, rules_of
 from leeward.randomness import Randomness
 from leeward.release import Release, write
 from leeward.synthetic import write_claims, write_codes
-from settled import method_of, settling
 
 SEEDS = (101, 102, 103, 104, 105)
 QUERIES = 500
@@ -111,52 +111,47 @@ def rows(
     partitioning: str,
     queries: Callable[[], list[list[tuple[Any, Any]]]],
 ) -> list[list[Any]]:
-    """One release's figures, by prior."""
+    """One release's figures."""
     asked = queries()
     sets = cohort.code_sets()
-    method = method_of(partitioning, k, m=2, policy=policy)
+    method = Disassociation(k=k, m=2, policy=policy, partitioning=partitioning)  # type: ignore[arg-type]  # a real one
     rules = rules_of(method, sets, policy_over(method, sets, cohort.vocabulary), name)
-    with settling(partitioning):
-        disassociate(sets, rules, Workers(1))  # compiles
-        start = time.process_time()
-        disassociate(sets, rules, Workers(1))
-        seconds = time.process_time() - start
-    with tempfile.TemporaryDirectory() as folder, settling(partitioning):
+    disassociate(sets, rules, Workers(1))  # compiles
+    start = time.process_time()
+    disassociate(sets, rules, Workers(1))
+    seconds = time.process_time() - start
+    with tempfile.TemporaryDirectory() as folder:
         made = method.protect(cohort, randomness=Randomness.of(1))
         published = read(Release.open(write(made, Path(folder) / "out")))
     counted = int((occurrences(published)[:2].sum(axis=0) > 0).sum())
     facts = made.custody
     item = f"{facts['item_occurrences'] / facts['occurrences']:.1%}"
-    lines = []
-    for prior in ("cubic", "occupancy"):
-        figures = np.array(
+    figures = np.array(
+        [
             [
-                [
-                    float(
-                        (abs(estimate_queries(published, sets, queries, prior).expected - true) / true).mean()
-                    )
-                    for queries, true in drawn
-                ]
-                for drawn in asked
+                float(
+                    (abs(estimate_queries(published, sets, queries, DEFAULT).expected - true) / true).mean()
+                )
+                for queries, true in drawn
             ]
-        )
-        half = 1.96 * figures.std(axis=0, ddof=1) / np.sqrt(len(SEEDS))
-        shown = [f"{m:.4f} ± {h:.4f}" for m, h in zip(figures.mean(axis=0), half, strict=True)]
-        lines.append(
-            [
-                name,
-                k,
-                partitioning,
-                prior,
-                *shown,
-                item,
-                f"{counted:,}",
-                f"{facts['clusters']:,}",
-                f"{seconds:.2f}",
-            ]
-        )
-        print(lines[-1], flush=True)
-    return lines
+            for drawn in asked
+        ]
+    )
+    half = 1.96 * figures.std(axis=0, ddof=1) / np.sqrt(len(SEEDS))
+    shown = [f"{m:.4f} ± {h:.4f}" for m, h in zip(figures.mean(axis=0), half, strict=True)]
+    line = [
+        name,
+        k,
+        partitioning,
+        DEFAULT,
+        *shown,
+        item,
+        f"{counted:,}",
+        f"{facts['clusters']:,}",
+        f"{seconds:.2f}",
+    ]
+    print(line, flush=True)
+    return [line]
 
 
 GAP_RECORDS, GAP_DRAWS, GAP_K = 11, 200, 2
@@ -244,7 +239,7 @@ def main() -> None:
         lines = []
         for name, cohort, policy in shapes(options.data, Path(folder)):
             asked = cache(partial(queries_of, cohort.code_sets()))
-            for k, way in itertools.product(ks, ("paper", "settled", "fitted")):
+            for k, way in itertools.product(ks, ("paper", "fitted")):
                 measure = partial(rows, name, cohort, policy, k, way, asked)
                 lines += once(options.done, f"{name}, {k}, {way}", measure)
     title = f"Disassociation: partitionings and priors, k = {', '.join(map(str, ks))}"

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from common import commit, machine, save
+from leeward.methods.disassociation import Disassociation
+from leeward.methods.disassociation.measures.estimates import DEFAULT
 from objections import ended
 from study_disassociation_words import CLOSING, FIGURE_WORDS, OPENING
 
 COHORTS = ("UCI", "synthetic")
 COMMAND = "python benchmarks/study_disassociation.py --data DIR"
 K = 5
+WAYS = ("default", "paper")
 COLORS = ("#0072B2", "#E69F00", "#D55E00", "#56B4E9", "#009E73", "#8A8F98", "#CC79A7", "#000000")
 
 Rows = Sequence[dict[str, Any]]
@@ -22,7 +27,7 @@ def write_page(found: dict[str, Any], out: Path) -> None:
     """`disassociation.md` and its plots."""
     plots = out / "disassociation"
     made = found.get("made") or made_on()
-    parts = [OPENING.format(machine=made, command=COMMAND, **sizes_of(found)), summary(found)]
+    parts = [OPENING.format(machine=made, command=COMMAND, **settings(), **sizes_of(found)), summary(found)]
     for name, section in SECTIONS.items():
         title, table, plot = section
         parts.append(f"## {title}\n\n{FIGURE_WORDS[name]}")
@@ -37,6 +42,12 @@ def write_page(found: dict[str, Any], out: Path) -> None:
 def made_on() -> str:
     """Machine and commit."""
     return f"{machine()}; commit {commit()}"
+
+
+def settings() -> dict[str, str]:
+    """What the default is, as the product has it."""
+    method = Disassociation(k=K)
+    return {"partitioning": method.chosen_partitioning, "attacker": method.attacker, "prior": DEFAULT}
 
 
 def sizes_of(found: dict[str, Any]) -> dict[str, str]:
@@ -58,15 +69,28 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def shown(value: Any) -> str:
+    """A figure, or a mean with the half of its interval."""
     if value is None:
         return "–"
+    if isinstance(value, list):
+        mean, half = value
+        digits = 4 if abs(mean) < 0.1 else 3 if abs(mean) < 10 else 1
+        return f"{mean:.{digits}f} ± {half:.{digits}f}"
     if isinstance(value, float):
         return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def percent(share: float | None, digits: int = 0) -> str:
+def percent(share: Any, digits: int = 0) -> str:
+    if isinstance(share, list):
+        mean, half = (f"{100 * each:.{digits}f}" for each in share)
+        return f"{mean} ± {half} %"
     return "–" if share is None else f"{100 * share:.{digits}f} %"
+
+
+def middle(value: Any) -> Any:
+    """The mean, without its interval."""
+    return value[0] if isinstance(value, list) else value
 
 
 def p_value(p: float | None) -> str:
@@ -86,11 +110,6 @@ def rows_of(found: dict[str, Any], figure: str) -> list[dict[str, Any]]:
     return [{"cohort": name, **row} for name in COHORTS for row in found[name][figure]]
 
 
-def mean_of(rows: Rows, column: str) -> float | None:
-    values = [row[column] for row in rows if row[column] is not None]
-    return sum(values) / len(values) if values else None
-
-
 def chosen(found: dict[str, Any], cohort: str, figure: str, **wanted: Any) -> list[dict[str, Any]]:
     return [row for row in found[cohort][figure] if all(row[key] == value for key, value in wanted.items())]
 
@@ -99,77 +118,82 @@ LEVEL_1_IN_THE_PAPER = "0.055 / 0.155 on average; 0.129 / 0.163 elsewhere in the
 
 
 def summary(found: dict[str, Any]) -> str:
-    """Every number that the paper's text gives, beside ours."""
+    """Every number that the paper's text gives, beside those of both settings."""
+    Told = Callable[[str, str], str]
 
-    def both(claim: str, paper: str, ours: Callable[[str], str]) -> tuple[str, ...]:
-        return (claim, paper, *(ours(name) for name in COHORTS))
+    def line(claim: str, paper: str, ours: Told) -> tuple[str, ...]:
+        return (claim, paper, *(ours(name, way) for name in COHORTS for way in WAYS))
 
-    def pair(**wanted: Any) -> Callable[[str], str]:
-        def ours(name: str) -> str:
-            rows = chosen(found, name, "against", **wanted)
-            return f"{shown(mean_of(rows, 'dis'))} / {shown(mean_of(rows, 'cba'))}"
+    def pair(**wanted: Any) -> Told:
+        def ours(name: str, way: str) -> str:
+            row = chosen(found, name, "ratios", **wanted)[0]
+            return f"{shown(row[way])} / {shown(row['cba'])}"
 
         return ours
 
-    def smallest(name: str) -> str:
+    def smallest(name: str, way: str) -> str:
         row = found[name]["sizes"][0]
-        return f"{shown(row['dis'])} / {shown(row['cba'])}"
+        return f"{shown(row[f'{way}_all'])} / {shown(row['cba_all'])}"
 
-    def seconds(name: str) -> str:
-        row = found[name]["sizes"][-1]
-        return f"{row['dis_seconds']:.2f} / {row['cba_seconds']:.2f}"
+    def seconds(name: str, way: str) -> str:
+        row = found[name]["seconds"][-1]
+        return f"{row[way]:.2f} / {row['cba']:.2f}"
 
-    def suppressed(name: str) -> str:
+    def suppressed(name: str, way: str) -> str:
         row = chosen(found, name, "suppression", policy="hierarchy:1", m=3)[0]
-        return f"{row['cba']} of {row['codes']}"
+        return f"{shown(row['cba'])} of {shown(row['codes'])}"
 
-    def span(name: str) -> str:
-        row = chosen(found, name, "matching", policy="hierarchy:1", m=2)[0]
-        return f"{percent(row['smallest'], 1)} … {percent(row['largest'], 1)}"
+    def span(name: str, way: str) -> str:
+        row = chosen(found, name, "matching", policy="hierarchy:1", m=2, way=way)[0]
+        return f"[{percent(middle(row['smallest']))}, {percent(middle(row['largest']))}]"
 
-    def sim_5(name: str) -> str:
-        row = chosen(found, name, "matching", policy="similarity:5", m=2)[0]
+    def sim_5(name: str, way: str) -> str:
+        row = chosen(found, name, "matching", policy="similarity:5", m=2, way=way)[0]
         return f"{percent(row['within_2_5'])}, {percent(row['within_5'])}"
 
-    def within(k: int) -> Callable[[str], str]:
-        def ours(name: str) -> str:
-            row = chosen(found, name, "privacy", policy="hierarchy:1", k=k)[0]
-            return f"{percent(row['within_5'], 1)} (prior `graded`: {percent(row['within_5_graded'], 1)})"
+    def within(k: int) -> Told:
+        def ours(name: str, way: str) -> str:
+            row = chosen(found, name, "privacy", policy="hierarchy:1", k=k, way=way)[0]
+            return percent(row["within_5"])
 
         return ours
 
-    def m_5(name: str) -> str:
-        rows = chosen(found, name, "matching", m=5)
-        return " / ".join(percent(row["within_5"]) for row in rows)
+    def m_5(name: str, way: str) -> str:
+        rows = chosen(found, name, "matching", m=5, way=way)
+        return " / ".join(percent(middle(row["within_5"])) for row in rows)
 
     rows = [
-        both("W1, level 1, mean over supports: ARE Dis / CBA", LEVEL_1_IN_THE_PAPER, pair(policy="hierarchy:1")),
-        both("W1, level 3: ARE Dis / CBA", "0.006 / 0.1", pair(policy="hierarchy:3")),
-        both("codes suppressed by CBA, level 1, m = 3", "149 of 631", suppressed),
-        both("codes suppressed by Dis", "0", lambda name: "0"),
-        both("2,500 patients, W2, sup 1.25: ARE Dis / CBA", "0.95 / 11.57", smallest),
-        both("25,000 patients: seconds Dis / CBA", "1.2 / 4.9", seconds),
-        both("level 1: all MRE in", "[-24 %, 5 %)", span),
-        both("sim 5: MRE within ±2.5 %, ±5 %", "81 %, 90 %", sim_5),
-        both("level 1, k = 2: MRE within ±5 %", "95.3 %", within(2)),
-        both("level 1, k = 25: MRE within ±5 %", "53 %", within(25)),
-        both("m = 5: MRE within ±5 %, level 1 / sim 10 / sup 2.5", "89 % / 93 % / 100 %", m_5),
+        line("W1, level 1, mean over supports: ARE Dis / CBA", LEVEL_1_IN_THE_PAPER, pair(policy="hierarchy:1")),
+        line("W1, level 3: ARE Dis / CBA", "0.006 / 0.1", pair(policy="hierarchy:3")),
+        line("codes suppressed by CBA, level 1, m = 3", "149 of 631", suppressed),
+        line("2,500 patients, all W2, sup 1.25: ARE Dis / CBA", "0.95 / 11.57", smallest),
+        line("25,000 patients: seconds Dis / CBA", "1.2 / 4.9", seconds),
+        line("level 1: all MRE in", "[-24 %, 5 %)", span),
+        line("sim 5: MRE within ±2.5 %, ±5 %", "81 %, 90 %", sim_5),
+        line("level 1, k = 2: MRE within ±5 %", "95.3 %", within(2)),
+        line("level 1, k = 25: MRE within ±5 %", "53 %", within(25)),
+        line("m = 5: MRE within ±5 %, level 1 / sim 10 / sup 2.5", "89 % / 93 % / 100 %", m_5),
     ]  # fmt: skip
-    return "## The paper's numbers and ours\n\n" + table(("what", "paper (INFORMS)", *COHORTS), rows)
+    columns = ("what", "paper (INFORMS)", *(f"{name}, {way}" for name in COHORTS for way in WAYS))
+    return "## The paper's numbers and ours\n\n" + table(columns, rows)
+
+
+def named(row: dict[str, Any]) -> str:
+    return f"{row['cohort']}, {policy_name(row['policy'])}"
 
 
 def against_table(found: dict[str, Any]) -> str:
     columns = (
-        "cohort, policy", "W1 support", "queries, all", "CBA keeps", "Dis", "Dis as published", "CBA subset",
-        "CBA share", "UGACLIP", "p Dis = CBA", "both keep", "Dis", "CBA", "UGACLIP", "Dis, all queries",
+        "cohort, policy", "W1 support", "queries, all", "CBA keeps", "default", "paper", "CBA", "p default = CBA",
+        "p paper = CBA", "both keep", "default", "paper", "UGACLIP", "default, all queries", "paper, all queries",
     )  # fmt: skip
     return table(
         columns,
         (
             (
-                f"{r['cohort']}, {policy_name(r['policy'])}", percent(r["support"], 3), r["all_queries"], r["queries"],
-                r["dis"], r["dis_as_published"], r["cba"], r["cba_share"], r["ugaclip"], p_value(r["p"]),
-                r["queries_both_keep"], r["dis_both"], r["cba_both"], r["ugaclip_both"], r["dis_all"],
+                named(r), percent(r["support"], 3), r["all_queries"], r["queries"], r["default"], r["paper"], r["cba"],
+                p_value(r["p_default"]), p_value(r["p_paper"]), r["queries_both_keep"], r["default_both"],
+                r["paper_both"], r["ugaclip"], r["default_all"], r["paper_all"],
             )
             for r in rows_of(found, "against")
         ),
@@ -178,26 +202,46 @@ def against_table(found: dict[str, Any]) -> str:
 
 def ratios_table(found: dict[str, Any]) -> str:
     """Means over the four supports, and how many times larger the others' error is."""
-    rows = []
-    for name in COHORTS:
-        for policy in dict.fromkeys(row["policy"] for row in found[name]["against"]):
-            each = chosen(found, name, "against", policy=policy)
-            each = [{**row, "better": min(row["cba"], row["cba_share"])} for row in each]
-            means = {c: mean_of(each, c) or 0.0 for c in RATIO_COLUMNS}
-            factors = (
-                means["better"] / means["dis_as_published"],
-                means["cba"] / means["dis"],
-                means["ugaclip_both"] / means["dis_both"],
-            )
-            rows.append((f"{name}, {policy_name(policy)}", *means.values(), *(f"{f:.1f}" for f in factors)))
     columns = (
-        "cohort, policy", "Dis as published", "CBA, better reading", "Dis", "CBA, subset", "Dis, both keep", "UGACLIP",
-        "better reading / as published", "CBA / Dis", "UGACLIP / Dis",
+        "cohort, policy", "default", "paper", "CBA", "CBA / default", "CBA / paper", "default, both keep",
+        "paper, both keep", "UGACLIP", "UGACLIP / default",
     )  # fmt: skip
+    keys = ("default", "paper", "cba", "cba_by_default", "cba_by_paper", "default_both", "paper_both", "ugaclip",
+            "ugaclip_by_default")  # fmt: skip
+    rows = ((named(row), *(row[key] for key in keys)) for row in rows_of(found, "ratios"))
     return "Means over the four supports:\n\n" + table(columns, rows)
 
 
-RATIO_COLUMNS = ("dis_as_published", "better", "dis", "cba", "dis_both", "ugaclip_both")
+def between_table(found: dict[str, Any]) -> str:
+    rows = rows_of(found, "between")
+    kinds = {"w1": "ARE W1 1.25 %", "w2": "ARE W2", "mre": "MRE ±5 %"}
+    keys = {kind: [key for key in rows[0] if key.startswith(f"{kind}_")] for kind in kinds}
+    columns = [f"{kinds[kind]}, `{key.partition('_')[2]}`" for kind in kinds for key in keys[kind]]
+    return table(
+        ("cohort, settings", "in item chunks", *columns),
+        (
+            (
+                f"{row['cohort']}, {row['settings']}",
+                percent(row["item"], 1),
+                *(row[key] for kind in ("w1", "w2") for key in keys[kind]),
+                *(percent(row[key], 1) for key in keys["mre"]),
+            )
+            for row in rows
+        ),
+    )
+
+
+def histogram_table(found: dict[str, Any]) -> str:
+    return table(
+        ("cohort, workload", "ε", "queries", "default", "paper", "histogram", "codes a patient"),
+        (
+            (
+                f"{r['cohort']}, {r['workload']}", r["epsilon"], r["queries"], r["default"], r["paper"], r["histogram"],
+                f"{middle(r['cap']):.0f}",
+            )
+            for r in rows_of(found, "histogram")
+        ),
+    )  # fmt: skip
 
 
 def risk_table(found: dict[str, Any]) -> str:
@@ -219,9 +263,8 @@ def suppression_table(found: dict[str, Any]) -> str:
         ("cohort, policy", "m", "codes", "CBA suppresses", "share", "labels", "UGACLIP suppresses", "share", "labels"),
         (
             (
-                f"{r['cohort']}, {policy_name(r['policy'])}", r["m"], r["codes"], r["cba"],
-                percent(r["cba"] / r["codes"]), r["cba_labels"], r["ugaclip"],
-                percent(r["ugaclip"] / r["codes"]), r["ugaclip_labels"],
+                named(r), r["m"], r["codes"], r["cba"], percent(r["cba_share"]), r["cba_labels"], r["ugaclip"],
+                percent(r["ugaclip_share"]), r["ugaclip_labels"],
             )
             for r in rows_of(found, "suppression")
         ),
@@ -230,49 +273,67 @@ def suppression_table(found: dict[str, Any]) -> str:
 
 def sizes_table(found: dict[str, Any]) -> str:
     columns = (
-        "cohort", "patients", "codes", "W2 queries CBA keeps", "Dis", "CBA", "p", "Dis, all W2", "CBA, all W2",
-        "CBA suppresses", "Dis s", "CBA s",
+        "cohort", "patients", "codes", "W2 queries CBA keeps", "of", "default", "paper", "CBA", "p default = CBA",
+        "p paper = CBA", "default, all W2", "paper, all W2", "CBA, all W2", "CBA suppresses",
     )  # fmt: skip
+    keys = ("cohort", "patients", "codes", "queries", "all_queries", "default", "paper", "cba")
     return table(
         columns,
         (
             (
-                r["cohort"], r["patients"], r["codes"], f"{r['queries']:,} of {r['all_queries']:,}", r["dis"], r["cba"],
-                p_value(r["p"]), r["dis_all"], r["cba_all"], percent(r["cba_suppressed"] / r["codes"]),
-                r["dis_seconds"], r["cba_seconds"],
+                *(r[key] for key in keys), p_value(r["p_default"]), p_value(r["p_paper"]), r["default_all"],
+                r["paper_all"], r["cba_all"], percent(r["cba_suppressed"], 1),
             )
             for r in rows_of(found, "sizes")
         ),
     )  # fmt: skip
 
 
+def seconds_table(found: dict[str, Any]) -> str:
+    """A row a size, and the growth from the first to the last."""
+    columns = [(name, way) for name in COHORTS for way in (*WAYS, "cba")]
+    rows = {name: found[name]["seconds"] for name in COHORTS}
+    body = [
+        (row["patients"], *(f"{rows[name][place][way]:.2f}" for name, way in columns))
+        for place, row in enumerate(rows[COHORTS[0]])
+    ]
+    growth = ("growth: n to the", *(f"{exponent(rows[name], way):.2f}" for name, way in columns))
+    return table(("patients", *(f"{name}, {SECONDS_OF[way]}" for name, way in columns)), [*body, growth])
+
+
+SECONDS_OF = {"default": "default", "paper": "paper", "cba": "CBA"}
+
+
+def exponent(rows: Rows, way: str) -> float:
+    """Of the growth of the seconds, by least squares of logarithms."""
+    x, y = ([math.log(row[name]) for row in rows] for name in ("patients", way))
+    return statistics.linear_regression(x, y).slope
+
+
 def query_sizes_table(found: dict[str, Any]) -> str:
-    supports = list(found[COHORTS[0]]["query_sizes"][0]["w1"])
+    rows = rows_of(found, "query_sizes")
     return table(
         (
             "cohort, policy",
-            *(f"W2, {size}" for size in range(1, 6)),
-            *(f"W1, {percent(float(s), 3)}" for s in supports),
+            "settings",
+            *(f"W2, {size}" for size in rows[0]["w2"]),
+            *(f"W1, {percent(float(s), 3)}" for s in rows[0]["w1"]),
         ),
-        (
-            (f"{r['cohort']}, {policy_name(r['policy'])}", *r["w2"].values(), *r["w1"].values())
-            for r in rows_of(found, "query_sizes")
-        ),
+        ((named(r), r["way"], *r["w2"].values(), *r["w1"].values()) for r in rows),
     )
 
 
 def privacy_table(found: dict[str, Any]) -> str:
     columns = (
-        "cohort, policy", "k", "ARE W1 1.25 %", "ARE W2", "MRE within ±2.5 %", "±5 %", "±5 %, prior `graded`",
-        "smallest", "largest",
+        "cohort, policy", "k", "settings", "ARE W1 1.25 %", "ARE W2", "MRE within ±2.5 %", "±5 %", "smallest",
+        "largest",
     )  # fmt: skip
     return table(
         columns,
         (
             (
-                f"{r['cohort']}, {policy_name(r['policy'])}", r["k"], r["w1"], r["w2"], percent(r["within_2_5"], 1),
-                percent(r["within_5"], 1), percent(r["within_5_graded"], 1),
-                percent(r["smallest"]), percent(r["largest"]),
+                named(r), r["k"], r["way"], r["w1"], r["w2"], percent(r["within_2_5"], 1),
+                percent(r["within_5"], 1), percent(middle(r["smallest"])), percent(middle(r["largest"])),
             )
             for r in rows_of(found, "privacy")
         ),
@@ -280,37 +341,52 @@ def privacy_table(found: dict[str, Any]) -> str:
 
 
 def matching_table(found: dict[str, Any]) -> str:
+    """What lies close to zero of both settings; the intervals one by one are a table of their own."""
     rows = rows_of(found, "matching")
-    ends = [_interval(each) for each in rows[0]["intervals"]]
-    return table(
-        ("cohort, policy", "m", "constraints", *ends, "±5 %, prior `graded`"),
+    pairs = [(each, other) for each, other in zip(rows[::2], rows[1::2], strict=True)]
+    near = table(
+        (
+            "cohort, policy",
+            "m",
+            "constraints",
+            *(f"{way}, {what}" for way in WAYS for what in ("±2.5 %", "±5 %", "from", "to")),
+        ),
         (
             (
-                f"{r['cohort']}, {policy_name(r['policy'])}",
-                r["m"],
-                r["constraints"],
-                *(percent(each["share"], 1) for each in r["intervals"]),
-                percent(r["within_5_graded"], 1),
+                named(each),
+                each["m"],
+                each["constraints"],
+                *(
+                    cell
+                    for row in (each, other)
+                    for cell in (
+                        percent(row["within_2_5"], 1),
+                        percent(row["within_5"], 1),
+                        percent(middle(row["smallest"])),
+                        percent(middle(row["largest"])),
+                    )
+                ),
             )
+            for each, other in pairs
+        ),
+    )
+    whole = table(
+        ("cohort, policy", "m", "settings", *rows[0]["intervals"]),
+        (
+            (named(r), r["m"], r["way"], *(percent(middle(share), 1) for share in r["intervals"].values()))
             for r in rows
         ),
     )
-
-
-def _interval(each: dict[str, Any]) -> str:
-    low, high = (None if each[end] is None else f"{100 * each[end]:g}" for end in ("low", "high"))
-    return f"< {high} %" if low is None else f"≥ {low} %" if high is None else f"{low} … {high} %"
+    return f"{near}\n\nBy interval:\n\n{whole}"
 
 
 def subtrees_table(found: dict[str, Any]) -> str:
     rows = [{"cohort": name, **row} for name in (*COHORTS, "two chapters") for row in found[name]["subtrees"]]
+    keys = ("cohort", "k", "m", "codes", "labels", "largest_label", "are", "default", "paper")
     return table(
-        ("cohort", "k", "m", "codes", "labels", "codes in the largest", "ARE W1 1.25 %", "Dis, level 1"),
-        (
-            (r["cohort"], r["k"], r["m"], r["codes"], r["labels"], r["largest_label"], r["are"], r["dis"])
-            for r in rows
-        ),
-    )
+        ("cohort", "k", "m", "codes", "labels", "codes in the largest", "ARE W1 1.25 %", "default, level 1", "paper"),
+        ([row[key] for key in keys] for row in rows),
+    )  # fmt: skip
 
 
 # -- plots ---------------------------------------------------------------------------------------------
@@ -332,7 +408,8 @@ def chart(
     import polars as pl
     import vl_convert
 
-    frame = pl.DataFrame([row for row in rows if row[y] is not None], infer_schema_length=None)
+    shown_rows = [{name: row[name] for name in ("cohort", x, y, color)} for row in rows if row[y] is not None]
+    frame = pl.DataFrame(shown_rows, infer_schema_length=None)
     ordered = list(dict.fromkeys(str(row[color]) for row in rows))
     scale = alt.Scale(type="log") if log else alt.Scale()
     kind = "Q" if mark == "line" else "N"
@@ -361,27 +438,28 @@ def melted(rows: Rows, columns: dict[str, str], **keep: str) -> list[dict[str, A
             "cohort": row["cohort"],
             **{new: row[old] for new, old in keep.items()},
             "what": name,
-            "value": row[column],
+            "value": middle(row[column]),
         }
         for row in rows
         for column, name in columns.items()
     ]
 
 
+PLOTTED = {"default": "Dis, default", "paper": "Dis, paper", "cba": "CBA", "ugaclip": "UGACLIP"}
+
+
 def against_plot(found: dict[str, Any]) -> str:
-    rows = [r for r in rows_of(found, "against") if r["support"] == 0.0125]
-    columns = {"dis": "Dis", "cba": "CBA", "ugaclip": "UGACLIP"}
-    named = [{**r, "policy": policy_name(r["policy"])} for r in rows]
+    rows = [{**r, "policy": policy_name(r["policy"])} for r in rows_of(found, "ratios")]
     return chart(
-        melted(named, columns, policy="policy"), "policy", "value", "what",
-        x_title="policy", y_title="ARE, W1 at 1.25 %", mark="bar",
+        melted(rows, PLOTTED, policy="policy"), "policy", "value", "what",
+        x_title="policy", y_title="ARE, W1, mean over supports", mark="bar",
     )  # fmt: skip
 
 
 def suppression_plot(found: dict[str, Any]) -> str:
     rows = [
-        {**r, "policy": f"{policy_name(r['policy'])}, m = {r['m']}", "cba": 100 * r["cba"] / r["codes"],
-         "ugaclip": 100 * r["ugaclip"] / r["codes"], "dis": 0.0}
+        {**r, "policy": f"{policy_name(r['policy'])}, m = {r['m']}", "cba": 100 * middle(r["cba_share"]),
+         "ugaclip": 100 * middle(r["ugaclip_share"]), "dis": 0.0}
         for r in rows_of(found, "suppression")
     ]  # fmt: skip
     columns = {"dis": "Dis", "cba": "CBA", "ugaclip": "UGACLIP"}
@@ -392,7 +470,10 @@ def suppression_plot(found: dict[str, Any]) -> str:
 
 
 def sizes_plot(found: dict[str, Any]) -> str:
-    columns = {"dis": "Dis", "cba": "CBA", "dis_all": "Dis, all W2", "cba_all": "CBA, all W2"}
+    columns = {
+        "default_all": "Dis, default", "paper_all": "Dis, paper", "cba_all": "CBA", "default": "Dis, default, kept",
+        "paper": "Dis, paper, kept", "cba": "CBA, kept",
+    }  # fmt: skip
     return chart(
         melted(rows_of(found, "sizes"), columns, patients="patients"), "patients", "value", "what",
         x_title="patients", y_title="ARE, W2", log=True,
@@ -401,9 +482,14 @@ def sizes_plot(found: dict[str, Any]) -> str:
 
 def query_sizes_plot(found: dict[str, Any]) -> str:
     rows = [
-        {"cohort": r["cohort"], "size": int(size), "policy": policy_name(r["policy"]), "are": value}
+        {
+            "cohort": r["cohort"],
+            "size": int(size),
+            "policy": f"{policy_name(r['policy'])}, {r['way']}",
+            "are": middle(value),
+        }
         for r in rows_of(found, "query_sizes")
-        if r["policy"] in ("hierarchy:1", "hierarchy:2", "hierarchy:3", "similarity:10", "frequency:0.0125")
+        if r["policy"] in ("hierarchy:1", "hierarchy:3", "similarity:10", "frequency:0.0125")
         for size, value in r["w2"].items()
     ]
     return chart(rows, "size", "are", "policy", x_title="codes of a query (W2)", y_title="ARE of Dis")
@@ -411,7 +497,7 @@ def query_sizes_plot(found: dict[str, Any]) -> str:
 
 def privacy_plot(found: dict[str, Any]) -> str:
     rows = [
-        {**r, "policy": policy_name(r["policy"]), "within": 100 * r["within_5"]}
+        {**r, "policy": f"{policy_name(r['policy'])}, {r['way']}", "within": 100 * middle(r["within_5"])}
         for r in rows_of(found, "privacy")
     ]
     return chart(rows, "k", "within", "policy", x_title="k", y_title="constraints with MRE within ±5 %, %")
@@ -421,13 +507,13 @@ def matching_plot(found: dict[str, Any]) -> str:
     rows = [
         {
             "cohort": r["cohort"],
-            "policy": policy_name(r["policy"]),
-            "interval": _interval(each),
-            "share": 100 * each["share"],
+            "policy": f"{policy_name(r['policy'])}, {r['way']}",
+            "interval": label,
+            "share": 100 * middle(share),
         }
         for r in rows_of(found, "matching")
         if r["m"] == 2
-        for each in r["intervals"]
+        for label, share in r["intervals"].items()
     ]
     return chart(rows, "interval", "share", "policy", x_title="MRE", y_title="constraints, %", mark="bar")
 
@@ -439,8 +525,11 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str], Callable[[dict[s
         lambda found: f"{ratios_table(found)}\n\nEach support:\n\n{against_table(found)}",
         against_plot,
     ),
+    "between": ("From the paper's settings to the default", between_table, None),
+    "histogram": ("Against a differentially private histogram", histogram_table, None),
     "suppression": ("Codes suppressed (Fig. 14)", suppression_table, suppression_plot),
     "sizes": ("Size of the data set (Fig. 15)", sizes_table, sizes_plot),
+    "seconds": ("Seconds (Fig. 15(c))", seconds_table, None),
     "query_sizes": ("Policies and query sizes (Figs. 16 and 17)", query_sizes_table, query_sizes_plot),
     "privacy": ("k from 2 to 25 (Figs. 18 and 22 to 24)", privacy_table, privacy_plot),
     "matching": (

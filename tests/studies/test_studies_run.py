@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from tests.studies.pages import faults_of, faults_of_csv
@@ -217,23 +218,61 @@ def test_bounds_of_trajectories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_disassociation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import study_disassociation as study
     from leeward.cohort.readers import read
+    from leeward.methods.disassociation import method
     from leeward.synthetic.codes import write_codes
 
-    monkeypatch.setattr(study, "SIZES", (150, 300))
-    monkeypatch.setattr(study, "KS", (2, 5, 25))
+    few = {"SIZES": (150, 300), "KS": (2, 25), "REPEAT": 1, "CHAINS": 50, "POLICIES": ("hierarchy:1",)}
+    few |= {"LEVELS": ("hierarchy:1", "hierarchy:3"), "SIMILAR": (), "FREQUENT": ("frequency:0.0125",)}
+    for name, value in few.items():
+        monkeypatch.setattr(study, name, value)
+    monkeypatch.setattr(method, "FEW", 0)
     write_codes(tmp_path / "codes.parquet", 300, 70, 4.0, seed=1)
-    cohort = read(tmp_path / "codes.parquet", vocabulary="icd9")
-    part = study.Study("UCI", cohort, tmp_path / "UCI")
-    part.folder.mkdir()
-    figures = {name: list(make(part)) for name, make in study.FIGURES.items()}
-    assert all(figures.values())
-    size = {"patients": 300, "codes": 70, "mean": 4.0}
-    found = {"UCI": {**size, **figures}, "synthetic": {**size, **figures}}
+    cohort = study.shuffled(read(tmp_path / "codes.parquet", vocabulary="icd9"), 1)
+    part = study.Study("UCI", cohort, tmp_path)
+    figures = {name: list(make(part)) for name, (make, _) in study.FIGURES.items()}
+    merged = {
+        name: [study.merged([row] * min(2, study.FIGURES[name][1])) for row in rows]
+        for name, rows in figures.items()
+    }
+    assert all(merged.values())
+    found = {name: {**study.size_of(part), **merged} for name in ("UCI", "synthetic")}
     part = study.Study("two chapters", study.two_chapters(200), tmp_path)
-    found["two chapters"] = {"patients": 200, "codes": 40, "subtrees": list(study.subtrees(part))}
+    found["two chapters"] = {**study.size_of(part), "subtrees": list(study.subtrees(part))}
     (tmp_path / "disassociation").mkdir()
     study.write_page(study.rounded(found), tmp_path)
-    assert faults_of((tmp_path / "disassociation.md").read_text(encoding="utf-8")) == []
+    page = (tmp_path / "disassociation.md").read_text(encoding="utf-8")
+    assert faults_of(page) == []
+    files = [faults_of_csv(file.read_text(encoding="utf-8")) for file in tmp_path.glob("*/*.csv")]
+    assert files and files == [[]] * len(files)
+
+
+def test_seeds_are_merged_to_means_with_intervals() -> None:
+    import study_disassociation as study
+
+    rows = [{"policy": "a", "n": 3, "x": x, "p_x": x, "w": {"1": x}, "none": None} for x in (1.0, 3.0)]
+    half = 12.706204736  # t(.975, 1) · √2 / √2
+    assert study.merged(rows) == {
+        "policy": "a",
+        "n": 3,
+        "x": [2.0, pytest.approx(half)],
+        "p_x": 3.0,
+        "w": {"1": [2.0, pytest.approx(half)]},
+        "none": None,
+    }
+
+
+def test_a_histogram_without_noise_errs_by_its_cap_alone() -> None:
+    from tests.attacks.test_whole_patient import cohort_of
+
+    import dp_histogram
+
+    sets = cohort_of([({}, ["a", "b"])] * 4 + [({}, ["a"])] * 4).code_sets()
+    asked = [[np.array([0])], [np.array([0, 1])]]
+    assert dp_histogram.histogram_errors(sets, asked, 1e6, 1) == [(0.0, 2), (0.0, 2)]
+    one = dp_histogram.capped(sets, 1, np.random.default_rng(1))
+    assert one.lengths().tolist() == [1] * 8
+    loud = [error for error, _ in dp_histogram.histogram_errors(sets, asked, 1e-3, 1)]
+    assert min(loud) > 0
 
 
 def test_visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
