@@ -178,3 +178,19 @@ def test_a_copy_of_the_time_is_refused() -> None:
     Condensation(time=("time", "recurrence"), **method).protect(  # type: ignore[arg-type]  # the same
         read_table(source), randomness=Randomness.of(1)
     )
+
+
+def test_why_condensation_refuses_limits_of_sensitive_columns(tmp_path: Path) -> None:
+    """docs/methods/condensation.md#sensitive-columns: one group of everybody, half of whom have a level that another
+    column determines, is 2-diverse; still the nearest row has a patient's level in nearly every case."""
+    random = np.random.default_rng(5)
+    x = random.permutation(np.arange(-100, 100)) + 0.5
+    source = pl.DataFrame({"x": x, "noise": random.normal(size=200), "hiv": np.where(x > 0, "yes", "no")})
+    made = Condensation(k=200, rare="keep").protect(read_table(source), randomness=Randomness.of(1))
+    assert made.custody["groups"] == 1
+    table = pl.read_parquet(write(made, tmp_path / "out") / "share/data/table.parquet")
+    assert table["hiv"].value_counts()["count"].max() <= 200 / 2
+    nearest = np.abs(source["x"].to_numpy()[:, None] - table["x"].to_numpy()).argmin(axis=1)
+    assert (table["hiv"].gather(nearest) == source["hiv"]).mean() > 0.9
+    with pytest.raises(BadInput, match="`sensitive_columns` must be left out"):
+        Condensation(k=200, sensitive_columns={"hiv": 2})

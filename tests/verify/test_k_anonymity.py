@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.forging import by_method, restate, write_parquet
 from tests.laws.cases import cohort_of_table
+from tests.oracles import k_anonymity as oracle
 
 import leeward as lw
 from leeward.cohort.cohort import Cohort
+from leeward.verify.k_anonymity.sensitive import distances
 
 
 @pytest.fixture
@@ -70,6 +77,60 @@ def test_another_column_changed_is_caught_with_the_source(tmp_path: Path) -> Non
     assert failures(out, lambda table: table.with_columns(stage=pl.col("stage").reverse())) == {
         "other_columns"
     }
+
+
+@pytest.fixture
+def hidden(tmp_path: Path) -> Path:
+    """Stages are sensitive, and how many days the patients lived."""
+    method = lw.KAnonymity(
+        k=5,
+        quasi_identifiers=("age", "sex"),
+        sensitive_columns={"stage": 2},
+        closeness={"days": 0.3, "died": 0.4},
+    )
+    return lw.protect(cohort_of_table(), method, tmp_path / "out", seed=1).path
+
+
+def restated(out: Path, **changed: Any) -> set[str]:
+    """What fails where the manifest states other limits."""
+    file = out / "share/release.json"
+    manifest = json.loads(file.read_text())
+    manifest["parameters"].update(changed)
+    file.write_text(json.dumps(manifest))
+    restate(out)
+    return by_method(lw.verify(out))
+
+
+def test_limits_of_sensitive_columns_pass_untouched(hidden: Path) -> None:
+    assert failures(hidden, lambda table: table) == set()
+
+
+def test_a_sensitive_value_that_is_too_frequent_is_caught(hidden: Path) -> None:
+    same = pl.when(pl.col("age") == pl.col("age").first()).then(pl.col("stage").first()).otherwise("stage")
+    assert "sensitive_values_rare" in failures(hidden, lambda table: table.with_columns(stage=same))
+
+
+def test_sensitive_values_far_from_the_tables_are_caught(hidden: Path) -> None:
+    sorted_days = pl.col("days").sort().gather(pl.struct("age", "sex").rank("ordinal") - 1)
+    assert "sensitive_values_near" in failures(hidden, lambda table: table.with_columns(days=sorted_days))
+
+
+def test_limits_stricter_than_what_holds_are_caught(hidden: Path) -> None:
+    assert "sensitive_values_rare" in restated(hidden, sensitive_columns={"stage": 5})
+    assert "sensitive_values_near" in restated(hidden, closeness={"days": 0.01, "died": 0.4})
+    assert "sensitive_values_rare" in restated(hidden, sensitive_columns={"ward": 2})
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 4)), min_size=2, max_size=30))
+def test_distances_are_the_oracles(rows: list[tuple[int, int]]) -> None:
+    number, values = (list(each) for each in zip(*rows, strict=True))
+    column = pl.Series([None if value < 0 else value for value in values], dtype=pl.Int64)
+    for ordered in (True, False):
+        found = distances(np.array(number), column if ordered else column.cast(pl.String))
+        for each in set(number):
+            own = [value for one, value in rows if one == each]
+            wanted = (oracle.ordered_distance if ordered else oracle.equal_distance)(own, values)
+            assert found[each] == pytest.approx(float(wanted), abs=1e-12)
 
 
 def test_ordered_levels_and_numbers_of_every_kind_are_typical(tmp_path: Path) -> None:

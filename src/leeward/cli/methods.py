@@ -89,6 +89,7 @@ HELP = {
     Examples:
       leeward k-anonymize registry.csv --k 5 --quasi-identifiers DiagAge,Gender,Race -o release
       leeward k-anonymize registry.csv --k 5 --plan models.yaml -o release
+      leeward k-anonymize registry.csv --k 5 --sensitive-columns Stage:2 --closeness SurvInterval:0.2 -o release
     """,
     "linked": """Release patients, visits and codes in EVENTS as tables that can be joined.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward.contracts.condensation import COUNTING, is_model
+from leeward.contracts.classes import ells_of, in_words
+from leeward.contracts.condensation import COUNTING, distinct, is_model
 from leeward.contracts.contract import Contract, Table, Words, declared, stated_facts, texts_of
 from leeward.contracts.readme import README
 
@@ -16,12 +17,23 @@ def words(parameters: Mapping[str, Any], *, columns: Sequence[str]) -> Words:
     """The wording of k-anonymity over the quasi-identifiers named; `columns` of the table."""
     names = parameters["quasi_identifiers"]
     rest = [name for name in columns if name not in names]
+    ells, most = ells_of(parameters), parameters.get("closeness") or {}
+    sensitive = distinct(ells, most)
+    open_to_all = [name for name in rest if name not in sensitive]
+    parts = {"k-anonymity": True, "l-diversity": ells, "t-closeness": most}
+    attacker = TEXT.attacker
+    attacker += "".join(TEXT.rare.format(column=name, ell=ell) for name, ell in ells.items())
+    attacker += "".join(TEXT.near.format(column=name, t=t) for name, t in most.items())
     return Words(
-        "k-anonymity",
-        TEXT.attacker,
+        in_words([part for part, there in parts.items() if there]),
+        attacker,
         (
-            *([TEXT.others.format(columns=", ".join(rest))] if rest else []),
-            TEXT.shared,
+            *([TEXT.others.format(columns=", ".join(open_to_all))] if open_to_all else []),
+            *(
+                [each.format(columns=", ".join(sensitive)) for each in TEXT.sensitive]
+                if sensitive
+                else [TEXT.shared]
+            ),
             README.knows_algorithm.format(what=TEXT.fitting),
             TEXT.pooled,
         ),
@@ -30,10 +42,17 @@ def words(parameters: Mapping[str, Any], *, columns: Sequence[str]) -> Words:
     )
 
 
+def together(parameters: Mapping[str, Any]) -> bool:
+    """Whether there are quasi-identifiers, none of them sensitive, and the plan is one."""
+    names = parameters["quasi_identifiers"]
+    hidden = distinct(ells_of(parameters), parameters.get("closeness"))
+    return bool(names) and not {*names} & {*hidden} and all(map(is_model, parameters.get("plan", [])))
+
+
 CONTRACT = Contract(
     tables=(Table("table.parquet", None),),
     parameters=declared("k-anonymity"),
-    rules=lambda p: bool(p["quasi_identifiers"]) and all(map(is_model, p.get("plan", []))),
+    rules=together,
     words=words,
     records=("table.parquet",),
     owners={"released_rows.parquet": "group"},

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from tests.cohort.sources import read_table
 from tests.oracles import k_anonymity as oracle
 
+from leeward.analysis.closeness import closeness_of
 from leeward.cohort import Cohort
-from leeward.errors import BadInput
+from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.k_anonymity import KAnonymity
-from leeward.methods.k_anonymity.method import mondrian
+from leeward.methods.k_anonymity.method import limit_of, mondrian
 from leeward.randomness import Randomness
 
 
@@ -43,6 +44,65 @@ def test_groups_equal_the_oracle(seed: int, rows: int, columns: int, k: int) -> 
     found = groups(values, k)
     assert found == oracle.mondrian([tuple(row) for row in values.tolist()], k)
     assert min(map(len, found)) >= k
+
+
+def test_worked_example_of_the_ordered_distance() -> None:
+    """Li, Li and Venkatasubramanian (2007): salaries 3 to 11, and classes with 3, 4, 5 and with 6, 8, 11."""
+    salaries = closeness_of(pl.Series(range(3, 12)))
+    assert salaries.distance(np.array([0, 1, 2])) == pytest.approx(0.375)
+    assert salaries.distance(np.array([3, 5, 8])) == pytest.approx(1 / 6)
+    assert oracle.ordered_distance([3, 4, 5], range(3, 12)) == oracle.Fraction(3, 8)
+    levels = closeness_of(pl.Series(["a", "a", "b", "c"]))
+    assert levels.distance(np.array([0, 1])) == pytest.approx(0.5)
+
+
+VALUES = st.lists(
+    st.tuples(
+        st.integers(0, 5), st.sampled_from(["a", "b", "c", None]), st.sampled_from([None, 1.5, 2.0, 7.0])
+    ),
+    min_size=4,
+    max_size=30,
+)
+
+
+@given(VALUES, st.integers(2, 3), st.integers(2, 3), st.sampled_from([0.2137, 0.4711]))
+def test_groups_with_sensitive_columns_equal_the_oracle(
+    rows: list[tuple[int, str | None, float | None]], k: int, ell: int, t: float
+) -> None:
+    xs, levels, costs = (list(each) for each in zip(*rows, strict=True))
+    frame = pl.DataFrame(
+        {"x": xs, "level": pl.Series(levels, dtype=pl.String), "cost": pl.Series(costs, dtype=pl.Float64)}
+    )
+    method = KAnonymity(
+        k=k, quasi_identifiers=("x",), sensitive_columns={"level": ell}, closeness={"cost": t, "level": 0.8}
+    )
+    table = read_table(frame).table()
+    if oracle.is_frequent(levels, ell):
+        with pytest.raises(GuaranteeUnreachable, match=r"`sensitive_columns\.level`"):
+            limit_of(method, table)
+        return
+    numbers = [-1.0 if cost is None else cost for cost in costs]
+
+    def may_stand(part: list[int]) -> bool:
+        far = oracle.ordered_distance([numbers[i] for i in part], numbers) > t
+        apart = oracle.equal_distance([levels[i] for i in part], levels) > oracle.Fraction(0.8)
+        return not (far or apart or oracle.is_frequent([levels[i] for i in part], ell))
+
+    labels = mondrian(np.array(xs, float)[:, None], k, limit_of(method, table))
+    found = {frozenset(np.flatnonzero(labels == label).tolist()) for label in set(labels.tolist())}
+    assert found == oracle.mondrian([(float(x),) for x in xs], k, may_stand)
+
+
+def test_sensitive_columns_that_contradict_others_are_refused() -> None:
+    frame = pl.DataFrame({"age": [30, 31, 32, 33], "hiv": ["a", "b", "c", "d"]})
+    with pytest.raises(BadInput, match="`hiv` is sensitive and in `quasi_identifiers`"):
+        KAnonymity(k=2, quasi_identifiers=("hiv",), closeness={"hiv": 0.5})
+    with pytest.raises(BadInput, match="`closeness` must name a column with its T"):
+        KAnonymity(k=2, closeness={})
+    with pytest.raises(BadInput, match="every column is sensitive"):
+        KAnonymity(k=2, closeness={"hiv": 0.5}, sensitive_columns={"age": 2}).protect(read_table(frame))
+    with pytest.raises(BadInput, match="names the column 'hvi'"):
+        KAnonymity(k=2, closeness={"hvi": 0.5}).protect(read_table(frame))
 
 
 @pytest.mark.parametrize(

@@ -294,6 +294,12 @@ class Sensitive:
         found = np.bincount(class_of * width + self.number, minlength=classes * width)
         return found.reshape(classes, width).astype(np.int64)
 
+    def is_frequent(self, records: Int64s) -> bool:
+        """Whether more than 1 in `ell` of some of the records have one value."""
+        number = self.number[records]
+        held = np.bincount(number[self.values.is_not_null().to_numpy()[number]])
+        return int(held.max(initial=0)) * self.ell > len(records)
+
 
 def sensitive_columns(table: pl.DataFrame, ells: Mapping[str, int]) -> tuple[Sensitive, ...]:
     """The columns of `ells`; `table` has a row for each released record."""
@@ -312,7 +318,7 @@ def diversify_classes(classes: Classes, columns: Sequence[Sensitive], kept: froz
     records."""
     inside = np.flatnonzero(classes.of_record >= 0)
     class_of = classes.of_record[inside].astype(np.int64)
-    counts = [_limited_counts(column, class_of, len(classes)) for column in columns]
+    counts = [limited_counts(column, class_of, len(classes)) for column in columns]
     vectors, sizes = classes.vectors.copy(), classes.sizes
     weights = classes.columns.weights(kept)
     joined = np.arange(len(classes))
@@ -341,7 +347,7 @@ def diversify_classes(classes: Classes, columns: Sequence[Sensitive], kept: froz
     return in_order(classes.columns, vectors, of_record, classes.small, classes.taken)
 
 
-def _limited_counts(column: Sensitive, class_of: Int64s, classes: int) -> Int64s:
+def limited_counts(column: Sensitive, class_of: Int64s, classes: int) -> Int64s:
     """Each class's records with each value that must be rare; GuaranteeUnreachable if it is too frequent among all."""
     table = column.counts(class_of, classes)[:, column.values.is_not_null().to_numpy()]
     most = int(table.sum(axis=0).max(initial=0))

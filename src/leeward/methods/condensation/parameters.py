@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -19,6 +20,12 @@ LEAST_K = 5
 LEAST_K_OTHERS = 10
 """Minimum k with exact times, for `balanced` (pooled covariances) and for all else: from there on the measured
 attack finds at most one exact time in k (docs/methods/condensation.md#least-k)."""
+
+NO_LIMIT = (
+    "must be left out; got a limit on groups, which the recipient's files do not show and the rows do not keep: inside "
+    "a group a column follows the others, so whoever knows them guesses it better. `k-anonymize` has such limits; "
+    "here the report measures the conditional privacy of each column."
+)
 
 SMALL_K = 10
 """Below, a notice says what small groups give away."""
@@ -133,9 +140,19 @@ class Condensation(Parameters):
         Literal["withhold", "keep"],
         Parameter("What to do with levels that fewer than k patients have.", shown="always"),
     ] = "withhold"
+    sensitive_columns: Annotated[
+        Mapping[str, int] | None,
+        Parameter(
+            "Always refused: no limit on groups bounds what the rows tell. k-anonymize has one.",
+            metavar="COL:L[,COL:L…]",
+            shown="never",
+        ),
+    ] = field(default=None, hash=False)
 
     def rules(self) -> None:
         object.__setattr__(self, "plan", tuple(model.to_json() for model in self.models))
+        if self.sensitive_columns is not None:
+            raise BadParameter("sensitive_columns", NO_LIMIT)
         self._refuse_contradictions()
         self._require_least_k()
         if self.stated:

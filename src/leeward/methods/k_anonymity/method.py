@@ -3,14 +3,17 @@ median cuts (LeFevre, DeWitt and Ramakrishnan 2006, strict partitioning; docs/me
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from leeward.analysis.closeness import closeness_of
+from leeward.analysis.demographics.classes import limited_counts, sensitive_columns
 from leeward.analysis.plan import Model, check_models, models_of
+from leeward.arrays import Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.table import (
     Column,
@@ -37,8 +40,8 @@ def protect(
     population: Any = None,
 ) -> Anonymized:
     """Generalize the quasi-identifiers to group values: means of numbers, medians of ordered levels, modes. Raises
-    BadInput for an unknown quasi-identifier, or a column that would be published as it is and identifies its rows;
-    GuaranteeUnreachable for fewer than k rows."""
+    BadInput for an unknown column, or one that would be published as it is and identifies its rows;
+    GuaranteeUnreachable for fewer than k rows, or a sensitive value that is too frequent in the table."""
     if population is not None:
         raise BadInput("k-anonymity needs no population; leave `population` out.")
     table = cohort.table()
@@ -48,9 +51,12 @@ def protect(
             "give more rows."
         )
     randomness = randomness or Randomness.of(None)
-    names = parameters.quasi_identifiers or tuple(column.name for column in table.columns)
+    everything = tuple(column.name for column in table.columns)
+    names = parameters.quasi_identifiers or tuple(n for n in everything if n not in parameters.unknown)
+    if not names:
+        raise BadInput(f"{table.name}: every column is sensitive; name the `quasi_identifiers` too.")
     columns = _columns_of(table, names, models_of(parameters.plan))
-    labels, frame = _generalize(table, columns, parameters.k)
+    labels, frame = _generalize(table, columns, parameters.k, limit_of(parameters, table))
     order = randomness.stream("k-anonymity", "records").permutation(len(table))
     frame = frame[order]
     by_row = pa.table({"row": np.arange(1, len(table) + 1), "group": labels})
@@ -91,6 +97,22 @@ def _columns_of(table: Table, names: Sequence[str], models: Sequence[Model]) -> 
     return [as_levels(table, each.name) if each.name in events else each for each in columns]
 
 
+def limit_of(parameters: KAnonymity, table: Table) -> Callable[[Int64s], bool]:
+    """Whether some rows may be a group by the sensitive columns: no value too frequent, and none too far from its share
+    of the whole table. BadInput for an unknown column; GuaranteeUnreachable for a value too frequent in the table."""
+    for name in parameters.unknown:
+        table.column(name, "`sensitive_columns` or `closeness`")
+    ells, most = parameters.sensitive_columns or {}, parameters.closeness or {}
+    rare = sensitive_columns(table.frame, ells)
+    for column in rare:
+        limited_counts(column, np.zeros(len(table), np.int64), 1)
+    near = [(closeness_of(table.frame[name]), t) for name, t in most.items()]
+    return lambda rows: (
+        not any(column.is_frequent(rows) for column in rare)
+        and all(column.distance(rows) <= t for column, t in near)
+    )
+
+
 def _order_tables(columns: list[Column]) -> tuple[ReleaseTable, ...]:
     """The levels of ordered columns in their order, which the verifier cannot know from the data."""
     rows = [(each.name, str(level)) for each in columns if each.kind == "ordered" for level in each.levels]
@@ -100,7 +122,9 @@ def _order_tables(columns: list[Column]) -> tuple[ReleaseTable, ...]:
     return (ReleaseTable.of("ordered.parquet", pa.table({"column": names, "level": levels})),)
 
 
-def _generalize(table: Table, columns: list[Column], k: int) -> tuple[np.ndarray, pl.DataFrame]:
+def _generalize(
+    table: Table, columns: list[Column], k: int, may_stand: Callable[[Int64s], bool]
+) -> tuple[np.ndarray, pl.DataFrame]:
     """The group of each row, and the table with each group's typical values; a missing value counts as one below the
     least, so that missing values stay together."""
     values = []
@@ -108,7 +132,7 @@ def _generalize(table: Table, columns: list[Column], k: int) -> tuple[np.ndarray
         own = encode(table.frame[column.name], column, table.name)
         absent = np.isnan(own)
         values.append(np.where(absent, -1.0 if absent.all() else float(np.nanmin(own)) - 1.0, own))
-    labels = mondrian(np.column_stack(values), k)
+    labels = mondrian(np.column_stack(values), k, may_stand)
     typical = (
         column.decode(_typical(column, each, labels)) for column, each in zip(columns, values, strict=True)
     )
@@ -132,10 +156,10 @@ def _typical(column: Column, values: Floats, labels: np.ndarray) -> Floats:
     return column.permissible(found.cast(pl.Float64).fill_null(np.nan).to_numpy())
 
 
-def mondrian(values: Floats, k: int) -> np.ndarray:
+def mondrian(values: Floats, k: int, may_stand: Callable[[Int64s], bool] = lambda rows: True) -> np.ndarray:
     """int64[rows]: the group of each row of `values` (float64[rows, columns], no NaN); every group has k rows or more.
     A part is cut at the median of the column with the widest range (relative to the whole table; equal ranges: the
-    first column) that leaves k rows on both sides; equal values stay together."""
+    first column) that leaves k rows on both sides, both of which `may_stand`; equal values stay together."""
     spread = np.ptp(values, axis=0)
     spread = np.where(spread > 0, spread, 1.0)
     labels = np.zeros(len(values), np.int64)
@@ -143,7 +167,7 @@ def mondrian(values: Floats, k: int) -> np.ndarray:
     count = 0
     while waiting:
         part = waiting.pop()
-        left = _cut(values[part], spread, k)
+        left = _cut(values, part, spread, k, may_stand)
         if left is None:
             labels[part] = count
             count += 1
@@ -152,15 +176,17 @@ def mondrian(values: Floats, k: int) -> np.ndarray:
     return labels
 
 
-def _cut(part: Floats, spread: Floats, k: int) -> np.ndarray | None:
+def _cut(
+    values: Floats, part: Int64s, spread: Floats, k: int, may_stand: Callable[[Int64s], bool]
+) -> np.ndarray | None:
     if len(part) < 2 * k:
         return None
-    for column in np.argsort(-np.ptp(part, axis=0) / spread, kind="stable"):
-        own = part[:, column]
+    for column in np.argsort(-np.ptp(values[part], axis=0) / spread, kind="stable"):
+        own = values[part, column]
         if own.min() == own.max():
             return None
         median = np.partition(own, (len(own) - 1) // 2)[(len(own) - 1) // 2]
         for left in (own <= median, own < median):
-            if k <= int(left.sum()) <= len(own) - k:
+            if k <= int(left.sum()) <= len(own) - k and may_stand(part[left]) and may_stand(part[~left]):
                 return np.asarray(left)
     return None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
-from leeward.fields import Parameter
+from leeward.errors import BadInput
+from leeward.fields import BadParameter, Parameter
 from leeward.methods.base import Parameters
 
 
@@ -33,12 +35,31 @@ class KAnonymity(Parameters):
         tuple[str, ...],
         Parameter(
             "Columns that an attacker may know.",
-            default="all columns",
+            default="all columns that are not sensitive",
             metavar="COL[,COL…]",
             shown="always",
             found=True,
         ),
     ] = ()
+    sensitive_columns: Annotated[
+        Mapping[str, int] | None,
+        Parameter(
+            "Columns that attackers do not know and must not learn. L: at most 1 in L of the rows that agree on all "
+            "quasi-identifiers may have the same value.",
+            ge=2,
+            metavar="COL:L[,COL:L…]",
+        ),
+    ] = field(default=None, hash=False)
+    closeness: Annotated[
+        Mapping[str, float] | None,
+        Parameter(
+            "Sensitive columns whose values are at most T from the whole table's in the rows that agree on all "
+            "quasi-identifiers (t-closeness).",
+            gt=0,
+            lt=1,
+            metavar="COL:T[,COL:T…]",
+        ),
+    ] = field(default=None, hash=False)
     plan: Annotated[
         tuple[Any, ...],
         Parameter(
@@ -47,7 +68,20 @@ class KAnonymity(Parameters):
         ),
     ] = field(default=(), hash=False)
 
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The sensitive columns."""
+        return tuple(dict.fromkeys([*(self.sensitive_columns or {}), *(self.closeness or {})]))
+
     def rules(self) -> None:
+        for given, limit in (("sensitive_columns", "L"), ("closeness", "T")):
+            if getattr(self, given) == {}:
+                raise BadParameter(given, f"must name a column with its {limit}; got an empty mapping.")
+        both = [name for name in self.unknown if name in self.quasi_identifiers]
+        if both:
+            raise BadInput(
+                f"`{both[0]}` is sensitive and in `quasi_identifiers`: an attacker knows it, or does not. Keep one."
+            )
         if self.plan:
             from leeward.analysis.plan import models_of
 

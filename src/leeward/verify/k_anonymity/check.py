@@ -13,6 +13,7 @@ from leeward.verify.checks import Check, Source, failing, of_count
 from leeward.verify.condensation.check import check as check_table
 from leeward.verify.condensation.check import groups_of, layout, plain, strata_of
 from leeward.verify.condensation.own_values import is_number
+from leeward.verify.k_anonymity.sensitive import check_sensitive
 from leeward.verify.manifest import Share
 from leeward.verify.storage import UNREADABLE
 
@@ -22,7 +23,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     table = layout(share)[1]
     if table is None:
         return checks
-    checks.append(equal_rows(share, table))
+    checks += equal_rows(share, table)
     if source is None or source.patients is None:
         return checks
     original = plain(source.patients, table)
@@ -119,23 +120,23 @@ def precision(column: pl.Series) -> float:
     return 0.0
 
 
-def equal_rows(share: Share, table: pl.DataFrame) -> Check:
-    """k-anonymity: rows that agree on all quasi-identifiers, counted."""
+def equal_rows(share: Share, table: pl.DataFrame) -> list[Check]:
+    """k-anonymity: rows that agree on all quasi-identifiers, counted, and their sensitive values."""
     k = share.guarantee("k")
     names = [str(name) for name in share.manifest["parameters"].get("quasi_identifiers", table.columns)]
     if not names or any(name not in table.columns for name in names):
-        return Check(
-            "k_anonymous_rows", False, "A quasi-identifier that the manifest names is not in the table."
-        )
+        detail = "A quasi-identifier that the manifest names is not in the table."
+        return [Check("k_anonymous_rows", False, detail)]
     sizes = table.group_by(names).len()["len"]
     small = int((sizes < k).sum())
-    return of_count(
+    counted = of_count(
         "k_anonymous_rows",
         small,
         f"Every combination of quasi-identifiers is in at least {k:,} rows.",
         f"combinations of quasi-identifiers are in fewer than {k:,} rows.",
         {"classes": len(sizes), "least": int(sizes.to_numpy().min(initial=table.height))},
     )
+    return [counted, *check_sensitive(share.manifest["parameters"], table, names)]
 
 
 def facts_of(share: Share) -> list[dict[str, Any]]:
