@@ -217,6 +217,7 @@ class Index:
                 asked.owners(), weights=asked.counts * strides[asked.values], minlength=len(asked)
             )
             return np.asarray(self._grid.reshape(-1)[cells.astype(np.int64)])
+        asked, number = asked.distinct()
         out = np.zeros(len(asked), np.int64)
         items = self._starts[asked.values] + asked.counts - 1
         dense, words = self._bits
@@ -241,7 +242,7 @@ class Index:
         firsts = range(0, len(asked), QUESTIONS_AT_ONCE)
         with pool(min(self.threads, len(firsts))) as workers:
             list(workers.map(count, firsts))
-        return out
+        return out[number]
 
     def owners(self, codes: Int32s, counts: Int32s) -> UInt32s:
         items = self._starts[codes] + counts - 1

@@ -246,14 +246,15 @@ def split(offsets: Any, items: Any, starts: Any, holders: Any, weight: Any, k: i
 
     Record r has items[offsets[r]:offsets[r + 1]] and stands for weight[r] people; item i is held by
     holders[starts[i]:starts[i + 1]]. A node's records have its depth in `depth`; counts[d] are the people of the node
-    at depth d who have each item.
+    at depth d who have each item. Each node has lists of holders of its own: those of the root are as long as the
+    population, and there are as many nodes as groups.
     """
     n, n_items = len(weight), len(starts) - 1
     depth = np.zeros(n, np.int64)
     group = np.full(n, -1, np.int64)
     counts = np.zeros((8, n_items), np.int64)
     people = np.zeros(8, np.int64)
-    lists = [np.arange(n)]
+    lists, node_starts, node_holders = [np.arange(n)], [starts], [holders]
     for r in range(n):
         people[0] += weight[r]
         for e in range(offsets[r], offsets[r + 1]):
@@ -276,16 +277,25 @@ def split(offsets: Any, items: Any, starts: Any, holders: Any, weight: Any, k: i
                 people = larger
             counts[d + 1] = 0
             people[d + 1] = 0
-            those = holders[starts[best] : starts[best + 1]]
+            those = node_holders[d][node_starts[d][best] : node_starts[d][best + 1]]
             those = those[depth[those] == d]
+            place = np.zeros(n_items + 1, np.int64)
             for one in those:
                 depth[one] = d + 1
                 people[d + 1] += weight[one]
                 for e in range(offsets[one], offsets[one + 1]):
                     counts[d + 1, items[e]] += weight[one]
+                    place[items[e] + 1] += 1
             counts[d] -= counts[d + 1]
             people[d] -= people[d + 1]
+            place = np.cumsum(place)
             lists.append(those)
+            node_starts.append(place.copy())
+            node_holders.append(np.empty(place[-1], holders.dtype))
+            for one in those:
+                for e in range(offsets[one], offsets[one + 1]):
+                    node_holders[d + 1][place[items[e]]] = one
+                    place[items[e]] += 1
             d += 1
             continue
         if people[d] >= k:
@@ -306,6 +316,7 @@ def split(offsets: Any, items: Any, starts: Any, holders: Any, weight: Any, k: i
                     group[r] = made - 1
         if d == 0:
             break
-        lists.pop()
+        for each in (lists, node_starts, node_holders):
+            each.pop()
         d -= 1
     return group

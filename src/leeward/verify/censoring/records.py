@@ -96,27 +96,29 @@ def publish(people: Records, k: int) -> tuple[Records, Longs]:
 
 
 def split(node: Longs, owner: Longs, item: Longs, weights: Longs, k: int, groups: list[Longs]) -> Longs:
-    """Adds the groups of the node's people to `groups`; returns those who are too few to be one. `owner` has `item`:
-    what the node's people have, items numbered by code and then level; `weights`: people of each record."""
-    item = np.unique(item, return_inverse=True)[1]
+    """Adds the groups of the node's records to `groups`; returns the places in the node of those who are too few to be
+    one. The record at place `owner` has `item`, numbered by code and then level, and stands for weights[place] people.
+    """
     count = np.bincount(item, weights[owner]).astype(np.int64)
-    people = int(weights[node].sum())
+    item, count = (np.cumsum(count > 0) - 1)[item], count[count > 0]
+    people, left = int(weights.sum()), np.arange(len(node))
     while people >= k:
         fitting = np.append(np.where((count >= k) & (count < people), count, 0), 0)
         best = int(fitting.argmax())  # the first code, then the lower level, of those that most people have
         if not fitting[best]:
-            groups.append(node)
-            return node[:0]
-        gone = np.zeros(len(weights), np.bool_)
+            groups.append(node[left])
+            return left[:0]
         those = owner[item == best]
-        gone[those] = True
-        theirs = gone[owner]
-        gone[split(those, owner[theirs], item[theirs], weights, k, groups)] = False
-        theirs = gone[owner]
+        place = np.full(len(node), -1)
+        place[those] = np.arange(len(those))
+        theirs = place[owner] >= 0
+        back = split(node[those], place[owner[theirs]], item[theirs], weights[those], k, groups)
+        place[those[back]] = -1
+        theirs = place[owner] >= 0
         count -= np.bincount(item[theirs], weights[owner[theirs]], len(count)).astype(np.int64)
-        people -= int(weights[gone].sum())
-        node, owner, item = node[~gone[node]], owner[~theirs], item[~theirs]
-    return node
+        people -= int(weights[place >= 0].sum())
+        left, owner, item = left[place[left] < 0], owner[~theirs], item[~theirs]
+    return left
 
 
 @dataclass(frozen=True)
