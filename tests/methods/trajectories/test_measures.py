@@ -6,6 +6,7 @@ from collections import Counter
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -119,19 +120,26 @@ def release(tmp_path):
 def test_classification_metric_counted_record_by_record(release):
     result, _ = release
     shown = result.release.table("trajectories.parquet").collect().sort("record", "position")
-    people = result.release.table("records.parquet").collect()
-    published = {record: [] for record in people["record"]}
+    people = result.release.table("records.parquet").collect().sort("record")
+    published = [[] for _ in people["record"]]
     for record, _, code, age in shown.iter_rows():
         published[record].append((code, age))
+
+    def wrong(labels):
+        groups = {}
+        for T, label in zip(published, labels, strict=True):
+            groups.setdefault(tuple(T), Counter())[label] += 1
+        return 1 - sum(max(group.values()) for T, group in groups.items() if T) / len(people)
+
+    order = np.random.Generator(np.random.Philox(measures.SEED)).permutation(len(people)).tolist()
     for found, name in zip(result.measures["cm"], ("sex", "dna"), strict=True):
-        label = dict(zip(people["record"], people[name], strict=True))
-        groups = {tuple(T): Counter() for T in published.values() if T}
-        for record, T in published.items():
-            if T:
-                groups[tuple(T)][label[record]] += 1
-        right = sum(max(group.values()) for group in groups.values())
-        assert (found["column"], found["cm"]) == (name, pytest.approx(1 - right / len(people)))
-        assert found["alone"] == pytest.approx(1 - max(Counter(label.values()).values()) / len(people))
+        labels = people[name].to_list()
+        assert found == {
+            "column": name,
+            "cm": pytest.approx(wrong(labels)),
+            "shuffled": pytest.approx(wrong([labels[place] for place in order])),
+            "alone": pytest.approx(1 - max(Counter(labels).values()) / len(people)),
+        }
 
 
 def test_no_classification_without_payload(release, tmp_path):

@@ -43,6 +43,7 @@ DEFAULTS = ("loss", "usable", "avgre", "cm", "demographics")
 MIN_SUPPORT = 0.01
 """The thesis's workload: all sets of pairs in at least 1 % of the trajectories."""
 
+SEED = 0
 LARGEST_SET = 8
 MOST_QUERIES = 20_000
 
@@ -173,24 +174,26 @@ def loss(both: Both, weights: Sequence[float] = (0.5, 0.5)) -> dict[str, Any]:
 
 def cm(release: Release, both: Both) -> list[dict[str, Any]] | None:
     """The classification metric (Iyengar 2002) of each payload column, as the class of the patients: `cm`, the share of
-    records with another class than most with the same published trajectory, or with nothing published; `alone`, the
-    share with another class than most of all. None without payload."""
+    records with another class than most with the same published trajectory, or with nothing published; `shuffled`, the
+    same where classes are shuffled among the records, because most of a few fit by chance; `alone`, the share with
+    another class than most of all. None without payload."""
     names = release.parameters.get("payload")
     if not names:
         return None
     shown = release.table("records.parquet").select("record", *names).collect().sort("record")
-    kind = pl.Series(both.kind)
+    kind, order = pl.Series(both.kind), np.random.Generator(np.random.Philox(SEED)).permutation(len(shown))
     published = pl.Series((np.diff(both.offsets) > 0)[both.kind])
 
-    def right(kind: pl.Series, value: pl.Series) -> int:
-        counts = pl.DataFrame({"kind": kind, "value": value}).group_by("kind", "value").len()
-        return int(counts.group_by("kind").agg(pl.col("len").max())["len"].sum())
+    def wrong(kind: pl.Series, value: pl.Series, counted: pl.Series | bool = True) -> float:
+        counts = pl.DataFrame({"kind": kind, "value": value}).filter(counted).group_by("kind", "value").len()
+        return 1 - int(counts.group_by("kind").agg(pl.col("len").max())["len"].sum()) / len(shown)
 
     return [
         {
             "column": name,
-            "cm": 1 - right(kind.filter(published), shown[name].filter(published)) / len(shown),
-            "alone": 1 - right(kind * 0, shown[name]) / len(shown),
+            "cm": wrong(kind, shown[name], published),
+            "shuffled": wrong(kind, shown[name].gather(order), published),
+            "alone": wrong(kind * 0, shown[name]),
         }
         for name in names
     ]

@@ -159,10 +159,12 @@ def classes(found: Sequence[Figures] | None) -> Section | None:
         return None
     text = (
         "Each payload column is guessed from the published trajectory, as the value of most records that share it. A "
-        "record with nothing published counts as wrong."
+        "record with nothing published counts as wrong. Most of a small group fit by chance: compare with the values "
+        "shuffled among the records."
     )
-    rows = tuple((each["column"], percent(each["cm"]), percent(each["alone"])) for each in found)
-    head = ("column", "wrong (CM)", "wrong without trajectories")
+    names = ("cm", "shuffled", "alone")
+    rows = tuple((each["column"], *(percent(each[name]) for name in names)) for each in found)
+    head = ("column", "wrong (CM)", "wrong if shuffled", "wrong without trajectories")
     return Section("What it cost: classes", (text, Table("Guesses of payload columns", head, rows)))
 
 
