@@ -9,7 +9,7 @@
 #   make test-browser the portal's pages in the system's Chromium, with pictures
 #   make lint        ruff and mypy alone
 #   make studies-small  each study on little made-up data (minutes; `make test` runs it too)
-#   make studies     every study and benchmark, on the public data sets (STUDIES_ARGS='--data DIR'; hours)
+#   make studies     every study and benchmark, on the public data sets (STUDIES_ARGS='--data DIR'; a day)
 #   make pages       README and docs/ with what their commands print now (PAGES=docs/tutorials/registry.md)
 #   make site        the documentation as a site: build/site/index.html
 #   make fuzz        hostile inputs to every reader, spec, query and index (FUZZ_ARGS='--inputs 20000 --seed 1')

@@ -5,19 +5,32 @@
 A command is left out, and named, where what it needs is not given: the public data sets (DIR), a Python with
 Presidio, philter-lite and spaCy's small model (PYTHON), packages that are no dependency (SITE-PACKAGES). POPULATION
 is made where none is given. A command that fails is named at the end, and the others run. `--only WORD` takes the
-commands with WORD in them, `--list` shows them.
+commands with WORD in them, `--list` shows them with the seconds that they took last.
+
+What each prints is in `build/studies/COMMIT/`, beside `state.json` and what commands share. A command that is in
+`state.json` has run: begun again at the same commit (docs/ apart), a run that was stopped goes on where it was. What
+commands take goes into `docs/studies/durations.csv`. At the end the lines of docs/ that the run changed are shown.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import os
+import re
 import shlex
 import subprocess
 import sys
-import tempfile
+import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from common import commit, once
+
 ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "docs" / "studies" / "README.md"
+DURATIONS = README.with_name("durations.csv")
+HEAD = ["command", "processor s", "s", "commit"]
 COMMANDS = """
 python -m tests.fuzz --inputs 20900 --seed 15
 leeward synth visits --patients 1366786 --seed 1 -o POPULATION
@@ -104,6 +117,7 @@ python benchmarks/study_censoring.py --data DIR
 python benchmarks/study_trajectories.py --data DIR
 python benchmarks/study_trajectories_bounds.py --parts baseline
 python benchmarks/study_trajectories_bounds.py --parts pairs
+python benchmarks/study_trajectories_bounds.py --parts seeds
 python benchmarks/study_visits.py --data DIR --parts uci --draws 3
 python benchmarks/study_visits.py --data DIR --parts synthetic --patients 1366786 --biobank-only containment
 python benchmarks/study_visits.py --data DIR --parts enriched --patients 1366786
@@ -145,6 +159,62 @@ def commands() -> list[str]:
     return [line for line in COMMANDS.splitlines() if line]
 
 
+def recorded() -> dict[str, list[str]]:
+    """What each command took when it was last run: processor seconds, seconds by the clock, commit."""
+    if not DURATIONS.is_file():
+        return {}
+    with DURATIONS.open(encoding="utf-8", newline="") as file:
+        return {command: taken for command, *taken in list(csv.reader(file))[1:]}
+
+
+def record(command: str, taken: list[float], measured: str) -> None:
+    """Put what a command took into the table, and the sum into the page."""
+    known = recorded() | {command: [*(f"{each:.0f}" for each in taken), measured]}
+    rows = [[each, *known[each]] for each in commands() if each in known]
+    with DURATIONS.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([HEAD, *rows])
+    text = re.sub(
+        r"(?<=<!-- durations -->\n).*?(?=\n<!--)",
+        total(commands()),
+        README.read_text("utf-8"),
+        flags=re.DOTALL,
+    )
+    README.write_text(text, encoding="utf-8")
+
+
+def total(chosen: list[str]) -> str:
+    """How many of some commands are recorded, and the hours that they took."""
+    known = [each for command, each in recorded().items() if command in chosen]
+    hours = [sum(float(each[place]) for each in known) / 3600 for place in (0, 1)]
+    return (
+        f"{len(known)} commands recorded: {hours[0]:.2f} hours of a processor, {hours[1]:.2f} by the clock."
+    )
+
+
+def run(filled: list[str], log: Path) -> list[float]:
+    """Run a command; processor seconds and seconds by the clock. CalledProcessError if it failed."""
+    begin = time.perf_counter()
+    with log.open("wb") as file:
+        process = subprocess.Popen(filled, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, filled)
+    return [usage.ru_utime + usage.ru_stime, time.perf_counter() - begin]
+
+
+def git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def difference() -> str:
+    """The pages that differ from the commit, and their changed lines; of pictures the names alone."""
+    lines = git("diff", "-U0", "--", "docs", ":!*.svg").splitlines()
+    changed = [line for line in lines if line.startswith(("+", "-")) and not line.startswith("---")]
+    new = git("ls-files", "--others", "--exclude-standard", "--", "docs")
+    return "\n".join([git("diff", "--stat", "--", "docs") or "no page changed\n", *changed, new])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -155,26 +225,42 @@ def main() -> None:
     parser.add_argument("--list", action="store_true")
     given = vars(parser.parse_args())
     chosen = [command for command in commands() if given["only"] in command]
+    last = recorded()
+    for command in chosen if given["list"] else []:
+        print(*last.get(command, ["–", "–"])[:2], command, sep="\t")
+    print(f"{len(chosen)} commands, {total(chosen)}", flush=True)
     if given["list"]:
-        print("\n".join(chosen))
         return
     if given["population"] or not any("--population POPULATION" in command for command in chosen):
         chosen = [command for command in chosen if "-o POPULATION" not in command]
+    measured = commit()
+    if measured.endswith("-dirty"):
+        raise SystemExit(
+            "Files outside docs/ differ from the commit that pages would name. Commit them first."
+        )
+    code = git("log", "-1", "--format=%h", "--abbrev=10", "--", ".", ":!docs").strip()
+    folder = ROOT / "build" / "studies" / code
+    folder.mkdir(parents=True, exist_ok=True)
+    words = {word: str(folder / word) for word in ("FILE", "FOLDER", "POPULATION", "RARE")}
+    words |= {word: str(path.absolute()) for option, word in PLACES.items() if (path := given[option[2:]])}
+    words |= {"python": sys.executable, "leeward": str(Path(sys.executable).parent / "leeward")}
     left_out, failed = [], []
-    with tempfile.TemporaryDirectory() as folder:
-        words = {word: str(Path(folder) / word) for word in ("FILE", "FOLDER", "POPULATION")}
-        words |= {
-            word: str(path.absolute()) for option, word in PLACES.items() if (path := given[option[2:]])
-        }
-        words |= {"python": sys.executable, "leeward": str(Path(sys.executable).parent / "leeward")}
-        for command in chosen:
-            filled = [words.get(word, word) for word in shlex.split(command)]
-            if set(filled) & set(PLACES.values()):
-                left_out.append(command)
-                continue
-            print(f"== {command}", flush=True)
-            if subprocess.run(filled, cwd=ROOT, check=False).returncode:
-                failed.append(command)
+    for number, command in enumerate(chosen, 1):
+        filled = [words.get(word, word) for word in shlex.split(command)]
+        if set(filled) & set(PLACES.values()):
+            left_out.append(command)
+            continue
+        log = folder / f"{re.sub(r'[^a-z0-9]+', '-', command)[-100:].strip('-')}.log"
+        before = last.get(command, ["–"])[0]
+        print(f"== {number} of {len(chosen)}, last time {before} processor s: {command}", flush=True)
+        try:
+            taken = once(folder / "state.json", command, lambda: run(filled, log))  # noqa: B023
+        except subprocess.CalledProcessError:
+            failed.append(f"{command}: {log}")
+            continue
+        record(command, taken, measured)
+        print("   {:.0f} processor s, {:.0f} s".format(*taken), flush=True)
+    print(f"{len(chosen)} commands, {total(chosen)}", difference(), sep="\n\n")
     for what, named in (("left out", left_out), ("failed", failed)):
         if named:
             print(f"{what}:", *named, sep="\n  ", file=sys.stderr)

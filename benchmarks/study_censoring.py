@@ -2,16 +2,20 @@
 
     python benchmarks/study_censoring.py [--data DIR] [--out docs/studies/censoring.md]
 
-Writes the page and, beside it, Figure 2 as SVG. With `--data DIR` the UCI data are studied too (DIR holds
-`uci-diabetes130/diabetic_data.csv.gz`: 130 US hospitals, from the UCI Machine Learning Repository, CC BY 4.0).
+Every figure is of the default scope beside the thesis's rule (`global`) and `record`; those with ± are means over five
+populations, with half of their 95 % interval: synthetic ones are made by five seeds, UCI's patients are dealt to five
+populations without a patient in common. Writes the page and, beside it, Figure 2 as SVG. With `--data DIR` the UCI data
+are studied too (DIR holds `uci-diabetes130/diabetic_data.csv.gz`: 130 US hospitals, from the UCI Machine Learning
+Repository, CC BY 4.0).
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +23,14 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from censoring import synthetic
-from common import commit, machine, save
+from common import commit, half_of, machine, save
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
 from leeward.methods.censoring import Censoring
-from leeward.methods.censoring.report import AFTER, BEFORE, chart_of_people
+from leeward.methods.censoring.report import BEFORE, COLORS
 from leeward.randomness import Randomness
 from leeward.release import Release, write
+from leeward.report import charts
 from leeward.runs.measure import measure
 from leeward.synthetic.repeats import CODES as FOUR
 from leeward.synthetic.repeats import PATIENTS, POPULATION_MEANS, SAMPLE_MEANS, SAMPLE_PATIENTS
@@ -47,14 +52,16 @@ TABLE_2 = {
 SHOWN = (1, 2, 3, 5, 10, 25, 50, 100, 500, 1_000, 10_000)
 STATISTICS = ("mean", "sd", "median", "skewness")
 SEEDS = (1, 2, 3, 4, 5)
-SCOPES = ("global", "record")
+DEFAULT = Censoring(k=5, cap=3).scope
+NAMES = {DEFAULT: f"{DEFAULT} (default)", "global": "GCCens", "record": "by record"}
+"""The scopes of every table."""
 
-JOINT = """\
-Other seeds differ: with caps of 3 seeds 1 to 5 give at k = 5 .000 to .031 (thesis .046), at k = 10 .029 to .072
-(.046), at k = 25 .072 to .116 (.091). The loss is spread over a fifth of the records (thesis 16 %).
-"""
+PARTS = len(SEEDS)
+"""Populations without a common patient, into which UCI is dealt."""
 
 Figures = Mapping[str, Any]
+Pair = tuple[Cohort, Cohort]
+"""A sample and its population."""
 
 
 def figures(sample: Cohort, population: Cohort, method: Censoring, wanted: Iterable[Any]) -> dict[str, Any]:
@@ -65,13 +72,26 @@ def figures(sample: Cohort, population: Cohort, method: Censoring, wanted: Itera
         return {**measure(release, sample, list(wanted), population), "method": dict(made.custody)}
 
 
-def draw(population: Cohort, seed: int) -> Cohort:
-    """A sample of the thesis's size: whole patients, drawn with equal chances."""
-    assert population.events is not None
-    patients = population.events["patient"].unique().sort()
+def draw(population: Cohort, seed: int, patients: int = SAMPLE_PATIENTS) -> Cohort:
+    """A sample, of the thesis's size unless said: whole patients, drawn with equal chances."""
+    people = population.require_events()["patient"].unique().sort()
     stream = Randomness.of(seed).stream("study of censoring", "sample")
-    picked = patients.gather(stream.choice(len(patients), SAMPLE_PATIENTS, replace=False))
-    return Cohort(events=population.events.filter(pl.col("patient").is_in(picked.implode())), name="sample")
+    return part_of(population, people.gather(stream.choice(len(people), patients, replace=False)), "sample")
+
+
+def part_of(cohort: Cohort, people: pl.Series, name: str) -> Cohort:
+    return Cohort(events=cohort.require_events().filter(pl.col("patient").is_in(people.implode())), name=name)
+
+
+def deal(population: Cohort) -> list[Pair]:
+    """Populations without a common patient, each with a sample; the share that is sampled is that of the whole."""
+    people = population.require_events()["patient"].unique().sort()
+    order = Randomness.of(SEEDS[0]).stream("study of censoring", "parts").permutation(len(people))
+    parts = [part_of(population, people.gather(order[n::PARTS]), f"part {n + 1}") for n in range(PARTS)]
+    return [
+        (draw(part, seed, round(SAMPLE_PATIENTS / PARTS)), part)
+        for seed, part in zip(SEEDS, parts, strict=True)
+    ]
 
 
 def four_codes(cohort: Cohort) -> Cohort:
@@ -88,17 +108,23 @@ def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows)]) + "\n"
 
 
-def four(values: Figures | tuple[float, ...]) -> list[str]:
-    numbers = [values[name] for name in STATISTICS] if isinstance(values, Mapping) else list(values)
-    return [f"{number:.3f}" for number in numbers]
+def spread(values: Sequence[float]) -> str:
+    """The mean, with half of its interval where there are several."""
+    mean = f"{statistics.fmean(values):.3f}"
+    return f"{mean} ± {half_of(values):.3f}" if len(values) > 1 else mean
+
+
+def spread_percent(shares: Sequence[float]) -> str:
+    mean = f"{100 * statistics.fmean(shares):.1f}"
+    return f"{mean} ± {100 * half_of(shares):.1f} %" if len(shares) > 1 else f"{mean} %"
 
 
 def percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f} %"
 
 
-def tables_1_and_2(sample: Cohort, population: Cohort) -> list[str]:
-    """CUL by k and by cap, of both scopes, the thesis's beside."""
+def tables_1_and_2(pairs: Sequence[Pair]) -> list[str]:
+    """CUL by k and by cap, of every scope, the thesis's beside."""
     parts = []
     runs = [
         ("Table 1: caps 3, by k", "k", [(k, k, 3, TABLE_1[k]) for k in TABLE_1]),
@@ -107,56 +133,42 @@ def tables_1_and_2(sample: Cohort, population: Cohort) -> list[str]:
     for title, name, settings in runs:
         rows = []
         for label, k, cap, thesis in settings:
-            for scope in SCOPES:
-                found = figures(sample, population, Censoring(k=k, cap=cap, scope=scope), ["cul"])["cul"]
-                shown = "GCCens" if scope == "global" else "by record"
+            for scope, shown in NAMES.items():
+                method = Censoring(k=k, cap=cap, scope=scope)  # type: ignore[arg-type]  # a real scope
+                found = [figures(*pair, method, ["cul"])["cul"] for pair in pairs]
                 rows.append(
                     [
                         label,
                         shown,
-                        *four(found["cul_after_cap"]),
-                        *four(found["cul"])[:2],
-                        percent(found["changed_records_after_cap"]),
-                        percent(found["kept"]),
+                        *(spread([each["cul_after_cap"][figure] for each in found]) for figure in STATISTICS),
+                        *(spread([each["cul"][figure] for each in found]) for figure in STATISTICS[:2]),
+                        spread_percent([each["changed_records_after_cap"] for each in found]),
+                        spread_percent([each["kept"] for each in found]),
                     ]
                 )
-            rows.append(
-                [label, "*thesis*", *four(thesis), "–", "–", "16 %" if (k, cap) == (5, 3) else "–", "–"]
-            )
-        head = [
-            name,
-            "rule",
-            "mean",
-            "sd",
-            "median",
-            "skewness",
-            "mean, of original",
-            "sd, of original",
-            "changed",
-            "kept",
-        ]
+            published = (f"{number:.3f}" for number in thesis)
+            rows.append([label, "*thesis*", *published, "–", "–", "16 %" if (k, cap) == (5, 3) else "–", "–"])
+        head = [name, "rule", *STATISTICS, "mean, of original", "sd, of original", "changed", "kept"]
         parts += [f"### {title}\n", table(head, rows)]
     return parts
 
 
-def costs(samples: list[Cohort], population: Cohort) -> str:
-    """What both scopes keep of real data at caps 3, over several samples, and the attack on the first of them."""
+def costs(whole: Pair, parts: Sequence[Pair]) -> str:
+    """What every scope keeps of real data at caps 3, of all patients and of the parts, and the attack on the former."""
     rows = []
-    for scope in SCOPES:
+    for scope, shown in NAMES.items():
         for k in TABLE_1:
-            method = Censoring(k=k, cap=3, scope=scope)
-            first = figures(
-                samples[0], population, method, ["cul", "repeats", "pairs", "phenotypes", "attack"]
-            )
-            found = [first, *(figures(sample, population, method, ["cul"]) for sample in samples[1:])]
-            kept = [each["cul"]["kept"] for each in found]
+            method = Censoring(k=k, cap=3, scope=scope)  # type: ignore[arg-type]  # a real scope
+            first = figures(*whole, method, ["cul", "repeats", "pairs", "phenotypes", "attack"])
+            found = [figures(*pair, method, ["cul"])["cul"] for pair in parts]
             rows.append(
                 [
                     k,
-                    "GCCens" if scope == "global" else "by record",
-                    f"{percent(min(kept))} – {percent(max(kept))}",
-                    ", ".join(str(each["cul"]["emptied_records"]) for each in found),
-                    sum(each["method"].get("greedy_records", 0) for each in found),
+                    shown,
+                    percent(first["cul"]["kept"]),
+                    spread_percent([each["kept"] for each in found]),
+                    first["cul"]["emptied_records"],
+                    first["method"].get("greedy_records", 0),
                     percent(first["repeats"]["kept"]),
                     percent(first["pairs"]["kept"]),
                     percent(first["phenotypes"]["patients_kept"]),
@@ -164,7 +176,7 @@ def costs(samples: list[Cohort], population: Cohort) -> str:
                     percent(first["attack"]["pinned_down"]),
                 ]
             )
-    head = ["k", "rule", f"mentions kept, {len(samples)} samples", "records emptied", "not exact"]
+    head = ["k", "rule", "mentions kept", f"{PARTS} populations", "records emptied", "not exact"]
     head += [
         "repeats kept",
         "pairs kept",
@@ -175,20 +187,17 @@ def costs(samples: list[Cohort], population: Cohort) -> str:
     return table(head, rows)
 
 
-def caps_3_to_10(sample: Cohort, population: Cohort) -> str:
+def caps_3_to_10(whole: Pair) -> str:
     """Mentions kept by cap and k."""
     rows = []
     for cap in TABLE_2:
-        for scope in SCOPES:
-            found = [
-                figures(sample, population, Censoring(k=k, cap=cap, scope=scope), ["cul"])["cul"]
-                for k in TABLE_1
-            ]
-            name = "GCCens" if scope == "global" else "by record"
+        for scope, shown in NAMES.items():
+            methods = [Censoring(k=k, cap=cap, scope=scope) for k in TABLE_1]  # type: ignore[arg-type]
+            found = [figures(*whole, method, ["cul"])["cul"] for method in methods]
             rows.append(
                 [
                     cap,
-                    name,
+                    shown,
                     *(percent(each["kept"]) for each in found),
                     *(e["emptied_records"] for e in found),
                 ]
@@ -198,35 +207,61 @@ def caps_3_to_10(sample: Cohort, population: Cohort) -> str:
     )
 
 
-def figure_2(name: str, sample: Cohort, population: Cohort, out: Path) -> list[str]:
-    """The cumulative distribution before and after, as SVG and in figures."""
+def figure_2(name: str, pairs: Sequence[Pair], out: Path) -> list[str]:
+    """The cumulative distribution before and after, as SVG (of the first pair) and in figures."""
     found = {
-        scope: figures(sample, population, Censoring(k=5, cap=3, scope=scope), ["risk"])["risk"]
-        for scope in SCOPES
+        scope: [
+            figures(*pair, Censoring(k=5, cap=3, scope=scope), ["risk"])["risk"]  # type: ignore[arg-type]
+            for pair in pairs
+        ]
+        for scope in NAMES
     }
-    before = found["global"]
+    sides = {BEFORE: [each["before"] for each in found[DEFAULT]]}
+    sides |= {NAMES[scope]: [each["after"] for each in risks] for scope, risks in found.items()}
+    ats = [each["at"] for each in found[DEFAULT]]
+    colors = {**COLORS, NAMES[DEFAULT]: charts.BLUE, NAMES["global"]: charts.GREY}
     lines = [
         {"people": people, "share": share, "records": label}
-        for label, each in ((BEFORE, before["before"]), (AFTER, before["after"]))
-        for people, share in zip(before["at"], each["at_most"], strict=True)
+        for label in (BEFORE, NAMES[DEFAULT], NAMES["global"])
+        for people, share in zip(ats[0], sides[label][0]["at_most"], strict=True)
     ]
     file = out.with_name(f"{out.stem}-{name}.svg")
-    file.write_text(chart_of_people(lines, 5), encoding="utf-8")
-    columns = [before["before"], before["after"], found["record"]["after"]]
+    svg = charts.steps(
+        lines,
+        x="people",
+        y="share",
+        group="records",
+        x_title="people of the population whose record contains it",
+        y_title="share of the records",
+        colors=colors,
+        at=5,
+    )
+    file.write_text(svg, encoding="utf-8")
+    shown = [people for people in SHOWN if all(people in at for at in ats)]
     rows = [
-        [f"{people:,}", *(percent(each["at_most"][before["at"].index(people)]) for each in columns)]
-        for people in SHOWN
-        if people in before["at"]
+        [
+            f"{people:,}",
+            *(
+                spread_percent(
+                    [each["at_most"][at.index(people)] for each, at in zip(side, ats, strict=True)]
+                )
+                for side in sides.values()
+            ),
+        ]
+        for people in shown
+    ]
+    told = [
+        ["unique", *(spread_percent([each["unique"] for each in side]) for side in sides.values())],
+        ["marketer risk", *(spread_percent([each["marketer"] for each in side]) for side in sides.values())],
+        [
+            "smallest class in the sample",
+            *(min(each["smallest_class_in_sample"] for each in side) for side in sides.values()),
+        ],
     ]
     return [
-        f"![Distinguishability before and after GCCens, {name}]({file.name})\n",
-        table(["at most", "original", "GCCens, k = 5, caps 3", "by record, k = 5, caps 3"], rows),
-        f"Unique: {percent(before['before']['unique'])} of the originals (thesis: about 9 %). Smallest class of equal "
-        f"records inside the sample: {before['before']['smallest_class_in_sample']} before, "
-        f"{before['after']['smallest_class_in_sample']} after GCCens, "
-        f"{found['record']['after']['smallest_class_in_sample']} by record. Marketer risk: "
-        + ", ".join(percent(each["marketer"]) for each in columns)
-        + ".\n",
+        f"![Distinguishability before and after, {name}]({file.name})\n",
+        "k = 5, caps 3 (thesis: about 9 % of the originals are unique):\n",
+        table(["at most", *sides], [*rows, *told]),
     ]
 
 
@@ -239,21 +274,25 @@ def means(cohort: Cohort) -> str:
 
 
 def synthetic_part(folder: Path, out: Path) -> list[str]:
-    population, sample = (read(file) for file in synthetic(folder, PATIENTS, len(FOUR)))
+    pairs = []
+    for seed in SEEDS:
+        (place := folder / str(seed)).mkdir(exist_ok=True)
+        population, sample = (read(file) for file in synthetic(place, PATIENTS, len(FOUR), seed))
+        pairs.append((sample, population))
+    sample, population = pairs[0]
     return [
         "## Synthetic data in the thesis's shape\n",
         (
-            f"`leeward synth repeats --seed 1`: {PATIENTS:,} people, a sample of {SAMPLE_PATIENTS:,}. Mean mentions of "
-            f"{', '.join(FOUR)}: population {means(population)} (thesis "
-            f"{', '.join(map(str, POPULATION_MEANS))}), sample "
+            f"`leeward synth repeats`, seeds {', '.join(map(str, SEEDS))}: {PATIENTS:,} people, a sample of "
+            f"{SAMPLE_PATIENTS:,}. Mean mentions of {', '.join(FOUR)} (seed {SEEDS[0]}): population "
+            f"{means(population)} (thesis {', '.join(map(str, POPULATION_MEANS))}), sample "
             f"{means(sample)} (thesis {', '.join(map(str, SAMPLE_MEANS))}). Only these means, the "
             "sizes and the share of unique records are published; the joint distribution is ours, so Tables 1 and 2 "
             "can agree in kind only.\n"
         ),
-        JOINT,
         "### Figure 2: distinguishability\n",
-        *figure_2("synthetic", sample, population, out),
-        *tables_1_and_2(sample, population),
+        *figure_2("synthetic", pairs, out),
+        *tables_1_and_2(pairs),
     ]
 
 
@@ -263,33 +302,32 @@ def uci_part(data: Path, out: Path) -> list[str]:
         columns={"patient": "patient_nbr", "code": ["diag_1", "diag_2", "diag_3"]},
         missing=["?"],
     )
-    samples = [draw(population, seed) for seed in SEEDS]
     few = four_codes(population)
-    few_samples = [draw(few, seed) for seed in SEEDS]
+    whole, whole_few = ((draw(each, SEEDS[0]), each) for each in (population, few))
+    parts, parts_few = deal(population), deal(few)
     codes = len(population.code_sets().codes)
     return [
         "## Real data: UCI, 130 US hospitals\n",
         (
             f"Population: all {len(population.code_sets()):,} patients with a code, {codes} ICD-9 "
-            "codes, every row a mention. "
-            f"Samples: {SAMPLE_PATIENTS:,} patients drawn with equal chances, seeds "
-            f"{', '.join(map(str, SEEDS))}; where one "
-            "sample is shown it is the first.\n"
+            f"codes, every row a mention; a sample of {SAMPLE_PATIENTS:,} patients drawn with equal chances. "
+            f"Intervals: the patients dealt to {PARTS} populations of {len(parts[0][1].code_sets()):,}, none in two, "
+            f"with samples of {len(parts[0][0].code_sets()):,}.\n"
         ),
         "### Figure 2: distinguishability\n",
-        *figure_2("uci", samples[0], population, out),
+        *figure_2("uci", parts, out),
         "### What is kept at caps 3\n",
-        costs(samples, population),
+        costs(whole, parts),
         (
             "A record that `scope: record` empties has no code that k people have. `not exact`: records whose search "
-            "ran out of its budget. The attack is on 500 different records of the first sample.\n"
+            "ran out of its budget. The attack is on 500 different records.\n"
         ),
         "### Caps 3 to 10\n",
-        caps_3_to_10(samples[0], population),
+        caps_3_to_10(whole),
         "### The thesis's four codes\n",
         f"{len(few.code_sets()):,} patients have one of {', '.join(FOUR)} (by category).\n",
-        costs(few_samples, few),
-        *tables_1_and_2(few_samples[0], few),
+        costs(whole_few, parts_few),
+        *tables_1_and_2(parts_few),
     ]
 
 
@@ -330,7 +368,9 @@ def main() -> None:
                 "mentions that were "
                 "taken out; *of original* counts what the caps take at the start, the other columns "
                 "do not (the thesis's "
-                "Table 2 only fits the latter). `GCCens` is `scope: global`, `by record` is `scope: record`.\n"
+                "Table 2 only fits the latter). `GCCens` is `scope: global`, `by record` is `scope: record`. "
+                "Figures with ± are means over five populations that share no patient, with half of their "
+                "95 % interval.\n"
             ),
             *synthetic_part(chosen.folder or Path(scratch), chosen.out),
             *(uci_part(chosen.data, chosen.out) if chosen.data else []),

@@ -37,6 +37,9 @@ from leeward.synthetic.trajectories import SETS, write_trajectories
 from leeward.vocabulary.omop import from_concept_ancestor
 
 KS = (2, 5, 10, 15)
+AGES = "1-128"
+"""The thesis's tree of ages."""
+
 OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "studies" / "trajectories.md"
 
 
@@ -71,7 +74,7 @@ class Set:
     def __init__(self, name: str, cohort: Cohort) -> None:
         self.name, self.cohort = name, cohort
         self.lens = cohort.trajectories(1, 128)
-        self.ages = hierarchies.age_tree("1-128")
+        self.ages = hierarchies.age_tree(AGES)
         self.tree, _ = hierarchies.code_tree("icd9", (), self.lens.codes)
         codes = self.tree.nodes_of(self.lens.codes)[self.lens.values]
         self.records = Records(self.lens.offsets, codes, self.ages.nodes(self.lens.ages))
@@ -123,11 +126,11 @@ def cohort_of(table: pl.DataFrame, name: str, vocabulary: str | None = None) -> 
     return Cohort(events.with_row_index("row", 1), name=name, vocabulary=vocabulary)
 
 
-def synthetic(folder: Path) -> list[Set]:
+def synthetic(folder: Path, seed: int = 1) -> list[Set]:
     """The three sets of Table 3."""
     found = []
     for shape in SETS:
-        write_trajectories(folder / f"{shape}.parquet", shape=shape, seed=1)
+        write_trajectories(folder / f"{shape}.parquet", shape=shape, seed=seed)
         found.append(Set(shape, cohort_of(pl.read_parquet(folder / f"{shape}.parquet"), shape, "icd9")))
     return found
 
@@ -251,7 +254,7 @@ def figure_12(page: Page, sets: list[Set], folder: Path) -> dict[tuple[str, int]
             row = [f"{each.name}, {joining}"]
             for k in KS:
                 out = folder / f"{each.name}-{joining}-{k}"
-                protect(each.cohort, paper(k, joining=joining, ages="1-128"), out, seed=1)
+                protect(each.cohort, paper(k, joining=joining, ages=AGES), out, seed=1)
                 figures = measure(out, each.cohort, ["avgre"])["avgre"]
                 if joining == "thesis":
                     found[each.name, k] = figures["avgre"]
@@ -462,7 +465,8 @@ def main() -> None:
     page.say(
         "# Trajectories: LDA again",
         "",
-        "Tamersoy (2011), chapter IV, on sets of the thesis's shapes and on public files. Made by "
+        "Tamersoy (2011), chapter IV, on sets of the thesis's shapes and on public files. The sets' ages are in "
+        f"the thesis's tree (`--age-hierarchy {AGES}`; the default's begins at 0). Made by "
         f"`python benchmarks/study_trajectories.py --data DIR`, commit {commit()}, on {machine()}.",
         "",
     )

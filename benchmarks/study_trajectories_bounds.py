@@ -1,7 +1,7 @@
 """Tables of docs/studies/trajectories.md: AvgRE of Baseline's releases, the largest loss of a single pair, AvgRE of
-counts with ranges of ages, and the measures that the thesis names for later.
+counts with ranges of ages, the measures that the thesis names for later, and Figs. 9 to 11 over seeds.
 
-    python benchmarks/study_trajectories_bounds.py --parts baseline,pairs,ranges,others [--done FILE]
+    python benchmarks/study_trajectories_bounds.py --parts baseline,pairs,ranges,others,seeds [--done FILE]
 
 Sets of the shapes of the thesis's Table 3 (`leeward synth trajectories`, seed 1). Baseline has no command: its clusters
 are measured as a release would be, beside those of A-GS with the thesis's joining. `--done` keeps each row, so that a
@@ -22,8 +22,8 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import once, table, write_section
-from benchmarks.study_trajectories import KS, OUTPUT, Set, cohort_of, percent, synthetic
+from benchmarks.common import half_of, once, table, write_section
+from benchmarks.study_trajectories import AGES, KS, OUTPUT, Set, cohort_of, percent, synthetic
 
 from leeward.methods.trajectories import Trajectories, measures
 from leeward.methods.trajectories.records import Group
@@ -34,6 +34,7 @@ BEFORE = "## Public files\n"
 """New sections are put before this heading; the whole study keeps what is between it and the one before."""
 WIDEST = 8
 """Years."""
+SEEDS = (1, 2, 3, 4, 5)
 BOUNDS: dict[str, dict[str, Any]] = {
     "none": {},
     f"`widest_age: {WIDEST}`": {"widest_age": WIDEST},
@@ -87,7 +88,7 @@ def answered(each: Set, way: str, done: Path | None) -> list[str]:
 def pairs(each: Set, bound: str, folder: Path) -> list[str]:
     """The largest losses of a published pair, and how many pairs are not published."""
     codes = tuple(sorted(each.lens.codes))
-    method = Trajectories(k=5, clustering="alignment", ages="1-128", codes=codes, **BOUNDS[bound])
+    method = Trajectories(k=5, clustering="alignment", ages=AGES, codes=codes, **BOUNDS[bound])
     out = folder / f"{each.name}-{len(list(folder.iterdir()))}"
     protect(each.cohort, method, out, seed=1, measures=["loss"])
     both = measures.pair_records(Release.open(out), each.cohort)
@@ -103,7 +104,7 @@ def pairs(each: Set, bound: str, folder: Path) -> list[str]:
 def ranges(each: Set, name: str, folder: Path) -> list[str]:
     """AvgRE by the years of a range."""
     out = folder / f"ranges-{each.name}-{name}"
-    protect(each.cohort, Trajectories(k=5, ages="1-128", **CLUSTERINGS[name]), out, seed=1, measures=["loss"])
+    protect(each.cohort, Trajectories(k=5, ages=AGES, **CLUSTERINGS[name]), out, seed=1, measures=["loss"])
     both = measures.pair_records(Release.open(out), each.cohort)
     row = [each.name, name]
     for years in YEARS:
@@ -133,7 +134,7 @@ def others(each: Set, name: str, folder: Path) -> list[str]:
     people = cohort.require_events().select("patient").unique(maintain_order=True)
     people = people.with_columns(held_out=pl.col("patient").is_in(having.implode()))
     out = folder / f"others-{each.name}-{name}"
-    method = Trajectories(k=5, ages="1-128", payload=("held_out",), **CLUSTERINGS[name])
+    method = Trajectories(k=5, ages=AGES, payload=("held_out",), **CLUSTERINGS[name])
     found = protect(replace(cohort, patients=people), method, out, seed=1, measures=["loss", "cm"]).measures
     loss, (classes,) = found["loss"], found["cm"]
     figures = (loss["ilm"], loss["alm"], *loss["iloss"].values())
@@ -177,11 +178,34 @@ def pairs_part(sets: list[Set], folder: Path) -> str:
     )
 
 
+def seeds_part(folder: Path, done: Path | None) -> str:
+    """ILM + ALM of sets that are made anew by every seed: means with half of their 95 % interval."""
+
+    def totals(seed: int) -> dict[str, float]:
+        return {
+            f"{each.name}, {joining}, {k}": each.loss(each.groups(k, joining)).total
+            for each in synthetic(folder, seed)
+            for joining in ("thesis", "normalised")
+            for k in KS
+        }
+
+    found = [once(done, f"seed {seed}", lambda seed=seed: totals(seed)) for seed in SEEDS]
+    cells = {
+        key: f"{np.mean([each[key] for each in found]):.3f} ± {half_of([each[key] for each in found]):.3f}"
+        for key in found[0]
+    }
+    names = dict.fromkeys(key.rpartition(", ")[0] for key in cells)
+    rows = [[name, *(cells[f"{name}, {k}"] for k in KS)] for name in names]
+    return f"ILM + ALM (Figs. 9 to 11), sets made by seeds {SEEDS[0]} to {SEEDS[-1]}.\n\n" + table(
+        ["set, joining", *(f"k = {k}" for k in KS)], rows
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--parts", default="baseline,pairs,ranges,others")
+    parser.add_argument("--parts", default="baseline,pairs,ranges,others,seeds")
     parser.add_argument("--done", type=Path, help="JSON file of the answers found so far")
     given = parser.parse_args()
     command = "python benchmarks/study_trajectories_bounds.py --parts"
@@ -195,6 +219,8 @@ def main() -> None:
                 body, title = ranges_part(sets, folder), "Answers to queries with ranges of ages"
             elif part == "others":
                 body, title = others_part(sets, folder), "Other measures (V.2)"
+            elif part == "seeds":
+                body, title = seeds_part(folder, given.done), "Information lost over seeds"
             else:
                 (folder / "releases").mkdir()
                 body, title = pairs_part(sets[1:], folder / "releases"), "Largest loss of a single pair"

@@ -146,6 +146,7 @@ def test_censoring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import study_censoring as study
 
     monkeypatch.setattr(study, "PATIENTS", 30_000)
+    monkeypatch.setattr(study, "SEEDS", (1, 2))
     (tmp_path / "data").mkdir()
     page = "\n".join(study.synthetic_part(tmp_path / "data", tmp_path / "page.md"))
     assert faults_of(page) == []
@@ -207,6 +208,14 @@ def test_bounds_of_trajectories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert faults_of(page) == []
     ilm, alm, codes, ages, both = map(float, page.splitlines()[-1].split("|")[3:8])
     assert 0 < codes < ilm and 0 < ages < alm and both == pytest.approx((codes + ages) / 2, abs=0.001)
+    monkeypatch.setattr(study, "SEEDS", (1, 2))
+    monkeypatch.setattr(study, "synthetic", lambda folder, seed: [each])
+    page = study.seeds_part(tmp_path, None)
+    lost = each.loss(each.groups(5, "thesis")).total
+    assert (
+        f"| d4-smp, thesis | {each.loss(each.groups(2, 'thesis')).total:.3f} ± 0.000 | {lost:.3f} ± 0.000 |"
+        in page
+    )
     (tmp_path / "page.md").write_text(f"# Page\n\n{study.BEFORE}\nfiles\n", encoding="utf-8")
     for body in ("first", "second"):
         study.put("pairs", "Pairs", "command", body, tmp_path / "page.md")
