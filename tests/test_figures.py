@@ -88,6 +88,41 @@ def test_a_planted_figure_is_found(planted: str) -> None:
     assert list(without_source(page.replace("## Guarantee", f"{planted}\n\n## Guarantee"))) == [planted]
 
 
+MEASURED = (
+    "benchmarks",
+    "disassociation-algorithm-known",
+    r"^UCI \| 5 \| counts(?: \| [\d.]+){4} \| ([\d.]+)%",
+)
+"""The share of UCI's occurrences that are in item chunks by default, k = 5, m = 2: where it is measured."""
+
+ALSO = [
+    ("benchmarks", "safe", r"^UCI \| 5 \| no(?: \| [\d.]+){5} \| ([\d.]+)%"),
+    ("studies", "options", r"^\| UCI \(development\) \| default(?: \| [\d.]+){2} \| ([\d.]+)%"),
+    ("studies", "whole-patient", r"^\| none \| [^|]+ \| 0\.(\d+) \(1, 0\)"),
+    (
+        "studies",
+        "whole-patient",
+        r"^\| disassociation \| [^|]+ \| 21 .*occurrences in item chunks \| 0\.(\d+)",
+    ),
+    ("studies", "whole-patient", r"^\| disassociation \| occurrences in item chunks \| [^|]+ \| 0\.(\d+) →"),
+]
+"""Pages that have it too."""
+
+
+def quantity(folder: str, name: str, where: str) -> str:
+    """A figure of a page in percent, with one digit behind the point."""
+    found, *_ = re.findall(where, figures_of(folder, name), re.MULTILINE)
+    return f"{float(found) / (1 if '.' in found else 10):.1f}"
+
+
+@pytest.mark.parametrize(("folder", "name", "where"), ALSO)
+def test_one_quantity_has_one_value_or_today_s_beside_it(folder: str, name: str, where: str) -> None:
+    today = quantity(*MEASURED)
+    text = (TREE / "docs" / folder / f"{name}.md").read_text(encoding="utf-8")
+    cited = re.search(rf"\b{today} %[^.]*\]\((?:\.\./benchmarks/)?{MEASURED[1]}\.md\)", text)
+    assert quantity(folder, name, where) == today or cited
+
+
 def test_a_wrong_figure_is_found() -> None:
     page = "| a | 0.1147 | 26.68% | 1,234.5 |"
     assert unfounded("It is .115, 26.7 % ([here](../benchmarks/x.md)), 1,234.5 of `0.9`.", page) == []
