@@ -69,6 +69,7 @@ def as_released(each: Set, groups: list[Group]) -> measures.Both:
         each.tree,
         each.ages.hierarchy,
         np.concatenate([[each.ages.first], each.ages.nodes(years)]).astype(np.int64),
+        each.ages,
     )
 
 

@@ -100,7 +100,7 @@ HELP = {
       leeward link claims.csv --code diag_1,diag_2,diag_3 --visit claim --demographics age,sex --k 5 -o release
       leeward link events.csv --patient pid --code icd --k 5 --views patients+events+events -o release
     """,
-    "trajectories": """Release the codes in EVENTS with the age at each.
+    "trajectories": """Release the codes in EVENTS with the age at each, or with its date.
 
     An attacker who knows all of a patient's codes and ages finds at least K identical records. Codes and ages
     are generalized along hierarchies; those that cannot be grouped are suppressed.
@@ -111,6 +111,7 @@ HELP = {
       leeward trajectories events.parquet --age age --vocabulary codes.csv --age-hierarchy hipaa --k 5 -o release
       leeward trajectories events.csv --age age --vocabulary icd9 --k 5 --clustering alignment \\
           --weights 0.8,0.2 --odd-ages "leave out" -o release
+      leeward trajectories events.csv --date day --time 2000-2019 --vocabulary icd9 --k 5 -o release
     """,
     "visits": """Release the visits in EVENTS: at least K patients have exactly the set of codes of each visit.
 
@@ -231,7 +232,7 @@ def run_and_tell(
 
     handover = handover_of(parameters)
     given = {key: value for key, value in parameters.items() if value not in (None, ())}
-    source, population = _with_columns(source, population, given, METHODS[method].columns)
+    source, population = _with_columns(source, population, given, METHODS[method].columns_of(given))
     try:
         spec = Spec(
             source=source,

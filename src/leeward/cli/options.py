@@ -352,7 +352,7 @@ def as_released(release: Any, source: Any) -> Any:
     if stated.get("demographics"):
         # Of any type: a damaged manifest is the verifier's to refute.
         lists = (stated[key] for key in OF_PATIENTS if isinstance(stated.get(key), list | dict))
-        usual = METHODS[release.method].columns if release.method in METHODS else ()
+        usual = METHODS[release.method].columns_of(stated) if release.method in METHODS else ()
         source = with_patients(source, tuple(str(name) for names in lists for name in names), usual)
     known = read_custody_spec(release)
     if known is None or known.source.format != "table":

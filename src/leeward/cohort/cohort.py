@@ -163,16 +163,18 @@ class Cohort:
             lambda: self._join_parts(lambda events: visits_of(events, self.name, merged=merged)),
         )
 
-    def trajectories(self, first: int = 0, last: int = 127) -> Trajectories:
-        """Each patient's (code, age) pairs in order as flat arrays; ages from `first` to `last` (computed once)."""
+    def trajectories(self, first: int = 0, last: int = 127, dated: bool = False) -> Trajectories:
+        """Each patient's (code, age) pairs in order as flat arrays; ages from `first` to `last`, where `dated` months
+        of a calendar (computed once)."""
         from leeward.cohort.lenses.trajectories import trajectories_of
 
         lens: Trajectories = self._lens(
-            f"trajectories {first}-{last}",
-            lambda: self._join_parts(lambda events: trajectories_of(events, first, last, self.name)),
+            f"trajectories {first}-{last} {dated}",
+            lambda: self._join_parts(lambda events: trajectories_of(events, first, last, self.name, dated)),
         )
         if not len(lens):
-            raise BadInput(f"{self.name}: no event has an age from {first} to {last} years.")
+            span = f"{first // 12} to {last // 12}" if dated else f"{first} to {last} years"
+            raise BadInput(f"{self.name}: no event has {'a date' if dated else 'an age'} from {span}.")
         return lens
 
     def table(self) -> Table:

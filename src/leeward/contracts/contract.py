@@ -115,7 +115,7 @@ class Contract:
     words : the manifest's parameters, and by name the facts beside them -> the words of the guarantee and the README.
     records : files with the records in the order of their numbers: what they show must not say that order.
     owners : file of `custody/data` -> its column that tells whose each record is: nor must this.
-    meanings : file, column and meaning, for the README.
+    meanings : file, column and meaning, for the README; a function of the parameters where these tell.
     counting : lines for the README that count the patients with a code, or the rows with a value.
     """
 
@@ -129,7 +129,7 @@ class Contract:
     undecided: Callable[[Mapping[str, Any], Mapping[str, Any]], set[str]] = lambda asked, stated: set()
     rules: Callable[[Mapping[str, Any]], bool] = lambda parameters: True
     model: Literal["prosecutor", "journalist"] = "prosecutor"
-    meanings: Sequence[Sequence[str]] = ()
+    meanings: Sequence[Sequence[str]] | Callable[[Mapping[str, Any]], Sequence[Sequence[str]]] = ()
     counting: Counting | None = None
 
     @property

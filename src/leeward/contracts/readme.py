@@ -32,12 +32,13 @@ def of_codes(pandas: str, r: str, intro: str = README.bounded) -> Counting:
     return Counting(intro, README.listed + pandas + README.print, README.r_listed + r + README.r_print)
 
 
-def columns_table(contract: Contract | None, files: Sequence[str]) -> str:
+def columns_table(contract: Contract | None, files: Sequence[str], parameters: Mapping[str, Any]) -> str:
     """The meaning of the columns of the files that are there; empty where nothing is said of them."""
     there = {path.removeprefix("data/").partition(".")[0] for path in files}
+    meanings = contract.meanings if contract else ()
     rows = [
         f"| `{name}` | `{column.replace(', ', '`, `')}` | {meaning.replace('|', '&#124;')} |"
-        for name, column, meaning in (contract.meanings if contract else ())
+        for name, column, meaning in (meanings(parameters) if callable(meanings) else meanings)
         if name in there
     ]
     return README.columns + "\n".join(rows) + "\n" if rows else ""
@@ -84,7 +85,7 @@ def readme_of(manifest: Mapping[str, Any], reading: str, contract: Contract | No
         README.reading,
         README.csv if has_copies(rows) else "",
         _codes(manifest, contract),
-        columns_table(contract, list(rows)),
+        columns_table(contract, list(rows), manifest["parameters"]),
         "## How to read and analyse it\n",
         reading.strip() + "\n",
         counting_lines(contract, list(rows)),

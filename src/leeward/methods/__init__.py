@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal, NamedTuple
@@ -77,6 +78,11 @@ class Method:
     def class_name(self) -> str:
         """The public name of the parameters, as in `leeward.Censoring`."""
         return self.parameters.partition(":")[2]
+
+    def columns_of(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        """`columns`, with the date in the place of the age where pairs have that."""
+        dated = parameters.get("time", "age") != "age"
+        return tuple("date" if dated and name == "age" else name for name in self.columns)
 
     @property
     def folder(self) -> str:

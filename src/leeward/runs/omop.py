@@ -15,7 +15,9 @@ import polars as pl
 import yaml
 
 from leeward.cohort.readers.omop import ATTRIBUTES
+from leeward.contracts.trajectories import axis_of
 from leeward.errors import BadInput, VerificationFailed, require_extra
+from leeward.methods.trajectories.hierarchies import time_tree
 from leeward.release import Release, ReleaseTable
 from leeward.release.aside import written_aside
 from leeward.release.folder import FORMATS, check_out, disk_errors
@@ -164,6 +166,8 @@ def _events(release: Release) -> tuple[pl.DataFrame, str]:
     none = pl.lit(None, pl.Int64).alias("visit_occurrence_id")
     if release.method == "trajectories":
         rows = release.table("trajectories.parquet").sort("record", "position").collect()
+        if axis_of(release.parameters) == "date":
+            return _dated(release, rows.select(person, none, "code", "date"))
         ages = (
             rows["age"].str.extract_groups(r"(?<first>\d+)(?:-(?<last>\d+))?").struct.unnest().cast(pl.Int64)
         )
@@ -188,6 +192,16 @@ def _events(release: Release) -> tuple[pl.DataFrame, str]:
     return rows.explode("code", empty_as_null=True, keep_nulls=True).drop_nulls(
         "code"
     ), "all codes are on one day"
+
+
+def _dated(release: Release, rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """Pairs with dates: the first day of the middle month of each."""
+    times = time_tree(release.parameters)
+    middles = times.first + (times.hierarchy.first_leaf + times.hierarchy.last_leaf) // 2
+    months = dict(zip(times.hierarchy.labels, middles.tolist(), strict=True))
+    month = pl.col("date").replace_strict(months, return_dtype=pl.Int64)
+    said = "a code is on the first day of the month that is released, or of the middle one"
+    return rows.with_columns(day=pl.date(month // 12, month % 12 + 1, 1)).drop("date"), said
 
 
 def _people(release: Release) -> pl.DataFrame:

@@ -13,7 +13,7 @@ WITHOUT_SOURCE = {
     "constraints": ("whether the records are the patients' own, generalized, with none lost or invented",),
     "censoring": ("whether the records are parts of the patients' own",),
     "trajectories": (
-        "whether the records generalize the patients' own codes and ages, each a patient of its own",
+        "whether the records generalize the patients' own codes and ages (or dates), each a patient of its own",
         "whether the code hierarchy lists a code that fewer than k patients have",
         "whether the payload is the patients' own",
     ),

@@ -30,20 +30,32 @@ _LABEL = re.compile(r"(\d{1,3})(?:-(\d{1,3})|(\+))?")
 
 @dataclass(frozen=True)
 class AgeTree:
-    """An age hierarchy and the leaf of every age.
+    """A hierarchy of ages, or of dates (`vocabulary.dates`), and the leaf of every age.
 
     hierarchy : the tree; `level` i of a binary tree is its blocks of 2^i years.
-    first : the lowest age in years.
-    leaf : int32[last - first + 1], the node of each age from `first` on.
+    first : the lowest age in years; of dates, the first month.
+    leaf : int32[last - first + 1], the node of each age (each month) from `first` on.
+    dated : whether the times are months of a calendar.
     """
 
     hierarchy: Hierarchy
     first: int
     leaf: Int32s
+    dated: bool = False
 
     @property
     def last(self) -> int:
         return self.first + len(self.leaf) - 1
+
+    @property
+    def a_year(self) -> int:
+        """Times of a year."""
+        return 12 if self.dated else 1
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """The widest times of a usable pair and of a chapter pair (docs/methods/trajectories.md#measures)."""
+        return (12, 120) if self.dated else (8, 16)
 
     def nodes(self, ages: ArrayLike) -> Int32s:
         """The leaf of each age in years, without fractions (33.9 is 33); BadInput with the number and the first

@@ -15,11 +15,11 @@ from leeward.cohort.notices import ROWS_SHOWN, Notice
 from leeward.errors import BadInput
 
 ODD = {
-    "missing age": "rows without a readable age",
+    "missing age": "rows without a readable {time}",
     "age before birth": "rows with an age before birth",
-    "age outside": "rows with an age outside {first}–{last} years",
+    "age outside": "rows with {outside}",
 }
-"""What is said of rows without a usable age."""
+"""What is said of rows without a usable age or date."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Trajectories:
 
     offsets : int64[n + 1], record r holds the pairs `offsets[r]:offsets[r + 1]`; every record has at least one.
     values : int32[total], indices into `codes`.
-    ages : int32[total], whole years; fractions are cut off (33.9 is 33).
+    ages : int32[total], whole years; fractions are cut off (33.9 is 33). Of dates, months: 12 · year + month − 1.
     codes : the codes that occur, sorted lexicographically, so that comparing indices compares codes.
     patients : the identifier of each record, ascending; never leaves the custodian.
     """
@@ -52,32 +52,40 @@ class Trajectories:
 
 
 def trajectories_of(
-    events: pl.DataFrame, first: int = 0, last: int = 127, name: str = "cohort"
+    events: pl.DataFrame, first: int = 0, last: int = 127, name: str = "cohort", dated: bool = False
 ) -> Trajectories:
-    """The trajectories of `events` (`patient`, `code` as an Enum of sorted categories, `age` in years), in any order
-    of the rows. Missing ages, and those below `first` or above `last`, are left out. BadInput without an age column."""
-    if "age" not in events.columns:
+    """The trajectories of `events` (`patient`, `code` as an Enum of sorted categories, `age` in years or `date`), in
+    any order of the rows. Missing ages, and those below `first` or above `last`, are left out. BadInput without an age
+    column, or where `dated` without a date column."""
+    if dated and "date" not in events.columns:
+        raise BadInput(
+            f"{name}: trajectories of dates need the date of each event; give its column with --date, or leave out "
+            "--time: they are of ages then."
+        )
+    if not dated and "age" not in events.columns:
         raise BadInput(
             f"{name}: trajectories need the age at each event; give its column with --age (in years), "
             "or those of the date and of the date of birth with --date and --birth."
         )
-    kept = events.filter(_years(events).is_between(first, last))
+    times = _times(events, dated)
+    inside = times.is_between(first, last)
+    kept = events.filter(inside)
     numbers, patients = patient_numbers(kept["patient"])
     values = kept["code"].to_physical().to_numpy().astype(np.int32)
-    ages = kept["age"].floor().to_numpy().astype(np.int32)
+    ages = times.filter(inside).to_numpy().astype(np.int32)
     order = np.lexsort((values, ages, numbers))
     offsets = offsets_of(np.bincount(numbers, minlength=len(patients)))
     values, codes = number_codes(values[order], categories(events["code"]))
     return Trajectories(offsets, values, ages[order], codes, patients)
 
 
-def list_odd(parts: Iterable[pl.DataFrame], first: int, last: int) -> list[Notice]:
-    """The rows of events (parts that share no patient) that have no usable age, by kind, and how many patients are
-    left without a pair."""
+def list_odd(parts: Iterable[pl.DataFrame], first: int, last: int, dated: bool = False) -> list[Notice]:
+    """The rows of events (parts that share no patient) that have no usable age or date, by kind, and how many patients
+    are left without a pair."""
     count: Counter[str] = Counter()
     rows: dict[str, list[int]] = {}
     for events in parts:
-        years = _years(events).fill_nan(None)
+        years = _times(events, dated).fill_nan(None)
         masks = (years.is_null(), years < 0, ((years < first) | (years > last)) & (years >= 0))
         for kind, mask in zip(ODD, masks, strict=True):
             count[kind] += int(mask.sum())
@@ -87,8 +95,11 @@ def list_odd(parts: Iterable[pl.DataFrame], first: int, last: int) -> list[Notic
                 )
         kept = events.filter(years.is_between(first, last))
         count["no trajectory"] += events["patient"].n_unique() - kept["patient"].n_unique()
-    messages = {kind: message.format(first=first, last=last) for kind, message in ODD.items()}
-    messages["no trajectory"] = "patients have no event with a usable age: left out"
+    time, outside = "age", f"an age outside {first}–{last} years"
+    if dated:
+        time, outside = "date", f"a date outside {first // 12}–{last // 12}"
+    messages = {kind: message.format(time=time, outside=outside) for kind, message in ODD.items()}
+    messages["no trajectory"] = f"patients have no event with a usable {time}: left out"
     return [
         Notice.of_rows(kind, f"{count[kind]:,} {message}", rows.get(kind, ())[:ROWS_SHOWN], count[kind])
         for kind, message in messages.items()
@@ -96,5 +107,8 @@ def list_odd(parts: Iterable[pl.DataFrame], first: int, last: int) -> list[Notic
     ]
 
 
-def _years(events: pl.DataFrame) -> pl.Series:
-    return events["age"].cast(pl.Float64).floor()
+def _times(events: pl.DataFrame, dated: bool) -> pl.Series:
+    if not dated:
+        return events["age"].cast(pl.Float64).floor()
+    date = events["date"].dt
+    return (date.year() * 12 + date.month() - 1).cast(pl.Float64)

@@ -10,8 +10,6 @@ import numpy as np
 
 from leeward.arrays import Bools, Int32s, Int64s, offsets_of
 from leeward.methods.trajectories.hierarchies import (
-    CHAPTER_YEARS,
-    USABLE_YEARS,
     Axes,
     Axis,
     Space,
@@ -86,13 +84,13 @@ def tiers_of(space: Space) -> Axes:
     wide = np.where(np.arange(len(code)) == 0, ROOT, WIDER)
     chapter = np.where(chapter_codes(code), CHAPTER, wide)
     code_tier = np.where(usable_codes(code), USABLE, chapter).astype(np.int32)
-    chapter = np.where(narrow(age, space.years, CHAPTER_YEARS), CHAPTER, WIDER)
-    age_tier = np.where(narrow(age, space.years, USABLE_YEARS), USABLE, chapter).astype(np.int32)
+    fine, broad = (narrow(age, space.years, widest) for widest in space.widths)
+    age_tier = np.where(fine, USABLE, np.where(broad, CHAPTER, WIDER)).astype(np.int32)
     widths = np.unique(space.years)
-    fine = (int(code.level.max()) - code.level).astype(np.int64)
+    finer = (int(code.level.max()) - code.level).astype(np.int64)
     narrower = (len(widths) - np.searchsorted(widths, space.years)).astype(np.int64)
     return Axes(
-        Tree(code.parent, code.end, space.code.published, fine, code_tier),
+        Tree(code.parent, code.end, space.code.published, finer, code_tier),
         Tree(age.parent, age.end, space.age.published, narrower, age_tier),
         np.array(WORTH, np.int64),
     )

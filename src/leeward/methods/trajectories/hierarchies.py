@@ -8,18 +8,18 @@ divisor of all values, s is an integer: sums are exact and ties break alike on e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from leeward.arrays import Bools, Int32s, Int64s
 from leeward.errors import BadInput
-from leeward.vocabulary import VOCABULARIES, Hierarchy, load
+from leeward.vocabulary import VOCABULARIES, Hierarchy, dates, load
 from leeward.vocabulary import age as age_trees
 from leeward.vocabulary.age import AgeTree
 from leeward.vocabulary.trees import CustomVocabulary
@@ -27,8 +27,13 @@ from leeward.vocabulary.trees import CustomVocabulary
 WEIGHT_DENOMINATOR = 1000
 """Weights are taken as fractions with at most this denominator (0.1, 0.25, 1/3, 0.005)."""
 
-USABLE_YEARS, CHAPTER_YEARS = 8, 16
 CHAPTER = "chapter"
+
+
+def time_tree(parameters: Mapping[str, Any]) -> AgeTree:
+    """The hierarchy of ages, or of dates, of a run or of a release."""
+    time = str(parameters.get("time", "age"))
+    return age_tree(str(parameters["ages"])) if time == "age" else dates.of_years(time)
 
 
 def age_tree(named: str) -> AgeTree:
@@ -106,12 +111,14 @@ class Axis:
 
 @dataclass(frozen=True)
 class Space:
-    """Both attributes; `unit`, the scaled saving of an exact match; `years`, int64, the width of each age node."""
+    """Both attributes; `unit`, the scaled saving of an exact match; `years`, int64, the width of each age node (of
+    dates, in months); `widths`, those of usable and of chapter pairs."""
 
     code: Axis
     age: Axis
     unit: int
     years: Int64s
+    widths: tuple[int, int]
 
     def axes(self) -> Axes:
         codes, ages = (
@@ -173,7 +180,8 @@ def make_space(
         _axis(codes, code_gain // shared, code_published, code_ranks, -2 * unit),
         _axis(ages.hierarchy, age_gain // shared, age_published, age_ranks, -2 * unit),
         unit,
-        _years(ages),
+        years_of(ages),
+        ages.widths,
     )
 
 
@@ -221,13 +229,13 @@ def publishable_codes(
 
 
 def narrow_ages(ages: AgeTree, widest: int) -> Int32s:
-    """The published node of each age node when none may span more than `widest` ages (-1: too wide)."""
+    """The published node of each age node when none may span more than `widest` years (-1: too wide)."""
     nodes = np.arange(len(ages.hierarchy), dtype=np.int32)
-    return np.where(narrow(ages.hierarchy, _years(ages), widest), nodes, -1).astype(np.int32)
+    return np.where(narrow(ages.hierarchy, years_of(ages), widest * ages.a_year), nodes, -1).astype(np.int32)
 
 
-def _years(ages: AgeTree) -> Int64s:
-    """Years that each node spans, int64."""
+def years_of(ages: AgeTree) -> Int64s:
+    """Years (of dates, months) that each node spans, int64."""
     tree = ages.hierarchy
     total = np.concatenate([[0], np.cumsum(np.bincount(ages.leaf, minlength=len(tree)))])
     return np.asarray(total[tree.end + 1] - total[np.arange(len(tree))], np.int64)

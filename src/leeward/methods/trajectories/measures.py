@@ -24,18 +24,19 @@ from leeward.arrays import AnyArray, Bools, Int64s, distinct_of, first_lists, of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import run_starts
 from leeward.cohort.lenses.trajectories import Trajectories
+from leeward.contracts.trajectories import axis_of
 from leeward.errors import BadInput
 from leeward.methods.trajectories.hierarchies import (
-    CHAPTER_YEARS,
-    USABLE_YEARS,
     chapter_codes,
     highest,
     narrow,
+    time_tree,
     usable_codes,
+    years_of,
 )
 from leeward.release import Release
 from leeward.vocabulary import built_in, load
-from leeward.vocabulary.age import OPEN_END
+from leeward.vocabulary.age import OPEN_END, AgeTree
 from leeward.vocabulary.hierarchy import Hierarchy
 
 DEFAULTS = ("loss", "usable", "avgre", "cm", "demographics")
@@ -51,7 +52,7 @@ MOST_QUERIES = 20_000
 @dataclass(frozen=True)
 class Both:
     """A release and its source (`lens`). `place`: each released record's record in the lens. `kind`: its published
-    trajectory; trajectory t has the pairs offsets[t]:offsets[t + 1], as nodes."""
+    trajectory; trajectory t has the pairs offsets[t]:offsets[t + 1], as nodes. `ages` and `age_leaf` are of `times`."""
 
     lens: Trajectories
     place: Int64s
@@ -62,6 +63,7 @@ class Both:
     codes: Hierarchy
     ages: Hierarchy
     age_leaf: Int64s
+    times: AgeTree
 
     def copies_and_owners(self) -> tuple[Int64s, Int64s]:
         """The records of each distinct trajectory, and the trajectory of each pair."""
@@ -98,19 +100,21 @@ def demographics(release: Release, cohort: Cohort) -> WholePatient:
 def select_cohort(release: Release, cohort: Cohort) -> Cohort:
     if not release.demographics:
         return cohort
-    first, last, _ = _leaf_of_year(_ages(release))
-    return cohort_in_release(release, cohort, cohort.trajectories(first, last).patients)
+    return cohort_in_release(release, cohort, _lens(release, cohort).patients)
 
 
 def originals(release: Release, cohort: Cohort) -> Trajectories:
-    first, last, _ = _leaf_of_year(_ages(release))
-    return select_cohort(release, cohort).trajectories(first, last)
+    return _lens(release, select_cohort(release, cohort))
+
+
+def _lens(release: Release, cohort: Cohort) -> Trajectories:
+    tree = _times(release)
+    return cohort.trajectories(tree.first, tree.last, tree.dated)
 
 
 def pair_records(release: Release, cohort: Cohort) -> Both:
-    ages = _ages(release)
-    first, last, leaf = _leaf_of_year(ages)
-    lens = cohort.trajectories(first, last)
+    times, lens = _times(release), _lens(release, cohort)
+    ages, leaf = times.hierarchy, np.array([times.first, *times.leaf], np.int64)
     released = Hierarchy.from_csv(release.path("code_hierarchy.csv"))
     codes = _name_levels(_whole(released, lens, cohort.vocabulary))
     records = release.custody_table("records")
@@ -127,13 +131,14 @@ def pair_records(release: Release, cohort: Cohort) -> Both:
     keys = code_nodes * len(ages) + age_nodes
     shown, kind = first_lists(starts, keys)
     offsets, at = offsets_of(np.diff(starts)[shown]), positions_of(starts, shown)
-    return Both(lens, place, kind, offsets, code_nodes[at], age_nodes[at], codes, ages, leaf)
+    return Both(lens, place, kind, offsets, code_nodes[at], age_nodes[at], codes, ages, leaf, times)
 
 
 def released_pairs(release: Release) -> pl.DataFrame:
-    """The published pairs in order, codes and ages as categories: a text is held once."""
+    """The published pairs in order, codes and ages (or dates, as `age`) as categories: a text is held once."""
     texts = pl.col("code", "age").cast(pl.Categorical)
-    pairs = release.table("trajectories.parquet").with_columns(texts).collect(engine="streaming")
+    table = release.table("trajectories.parquet").rename({axis_of(release.parameters): "age"})
+    pairs = table.with_columns(texts).collect(engine="streaming")
     return pairs.sort("record", "position")
 
 
@@ -209,9 +214,10 @@ def usable(both: Both, k: int) -> dict[str, Any]:
     total = float(both.lens.lengths().sum())
     copies, owner = both.copies_and_owners()
     times = copies[owner].astype(np.float64)
-    years = np.array([high - low + 1 for low, high in map(_span, both.ages.labels)], np.int64)
-    fine = [usable_codes(both.codes), narrow(both.ages, years, USABLE_YEARS)]
-    broad = [chapter_codes(both.codes), narrow(both.ages, years, CHAPTER_YEARS)]
+    years = years_of(both.times)
+    usable_years, chapter_years = (narrow(both.ages, years, widest) for widest in both.times.widths)
+    fine = [usable_codes(both.codes), usable_years]
+    broad = [chapter_codes(both.codes), chapter_years]
     is_usable = fine[0][both.code_nodes] & fine[1][both.age_nodes]
     is_chapter = broad[0][both.code_nodes] & broad[1][both.age_nodes]
     having = np.bincount(owner, weights=is_usable, minlength=len(copies)) > 0
@@ -256,7 +262,7 @@ def avgre(both: Both, min_support: float = MIN_SUPPORT, years: int = 1) -> dict[
         raise BadInput(f"`avgre`: `years` is a whole number of years, at least 1; got {years}.")
     lens = both.lens
     codes = both.codes.nodes_of(lens.codes)[lens.values]
-    range_of, inside = _ranges(both.ages, years)
+    range_of, inside = _ranges(both.times, years)
     ranges = range_of[both.ages.first_leaf[both.age_leaf[1:][lens.ages - int(both.age_leaf[0])]]]
     width = inside.shape[1]
     queries = _frequent(lens, codes.astype(np.int64) * width + ranges, ceil(min_support * len(lens)))
@@ -289,10 +295,11 @@ def avgre(both: Both, min_support: float = MIN_SUPPORT, years: int = 1) -> dict[
     }
 
 
-def _ranges(ages: Hierarchy, years: int) -> tuple[Int64s, Int64s]:
+def _ranges(times: AgeTree, years: int) -> tuple[Int64s, Int64s]:
     """The range of each leaf, int64[leaves], and how many leaves of each range are below each node, int64[nodes,
     ranges]. A leaf of several years is in the range of its first."""
-    first = [_span(ages.labels[leaf])[0] // years for leaf in ages.leaves.tolist()]
+    ages, leaves = times.hierarchy, times.hierarchy.leaves.tolist()
+    first = [(times.first + int(np.argmax(times.leaf == leaf))) // (years * times.a_year) for leaf in leaves]
     found, range_of = np.unique(first, return_inverse=True)
     before = np.zeros((ages.n_leaves + 1, len(found)), np.int64)
     np.cumsum(range_of[:, None] == np.arange(len(found)), axis=0, out=before[1:])
@@ -327,13 +334,19 @@ def _whole(tree: Hierarchy, lens: Trajectories, named: str | None) -> Hierarchy:
     return tree if made is None or made.labels[0] != tree.labels[0] else made
 
 
-def _ages(release: Release) -> Hierarchy:
-    """The tree of ages, its levels named by the years of their blocks."""
+def _times(release: Release) -> AgeTree:
+    """The tree of dates; or that of ages, its levels named by the years of their blocks."""
+    if axis_of(release.parameters) == "date":
+        return time_tree(release.parameters)
     tree = Hierarchy.from_csv(release.path("age_hierarchy.csv"))
     widths = [1 << (high - low).bit_length() for low, high in map(_span, tree.labels)]
     steps = sorted(set(widths))
     level = np.array([steps.index(width) for width in widths], np.int32)
-    return replace(tree, level=level, level_names=tuple(f"{width}-year" for width in steps))
+    tree = replace(tree, level=level, level_names=tuple(f"{width}-year" for width in steps))
+    spans = sorted((*_span(tree.labels[leaf]), leaf) for leaf in tree.leaves.tolist())
+    last = min(max(high for _, high, _ in spans), OPEN_END)
+    nodes = [leaf for low, high, leaf in spans for _ in range(low, min(high, last) + 1)]
+    return AgeTree(tree, spans[0][0], np.array(nodes, np.int32))
 
 
 def _name_levels(tree: Hierarchy) -> Hierarchy:
@@ -352,14 +365,6 @@ def _span(label: str) -> tuple[int, int]:
     if first.endswith("+"):
         return int(first[:-1]), 127
     return int(first), int(last) if dash else int(first)
-
-
-def _leaf_of_year(tree: Hierarchy) -> tuple[int, int, Int64s]:
-    """(first year, last year, [first year, node of each year …])."""
-    spans = sorted((*_span(tree.labels[leaf]), leaf) for leaf in tree.leaves.tolist())
-    first, last = spans[0][0], min(max(high for _, high, _ in spans), OPEN_END)
-    nodes = [leaf for low, high, leaf in spans for _ in range(low, min(high, last) + 1)]
-    return first, last, np.array([first, *nodes], np.int64)
 
 
 def _nodes(values: pl.Series, tree: Hierarchy) -> Int64s:

@@ -16,7 +16,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories as Lens
 from leeward.cohort.lenses.trajectories import list_odd
 from leeward.cohort.notices import Notice
-from leeward.contracts.trajectories import CONTRACT, LISTED
+from leeward.contracts.trajectories import CONTRACT, LISTED, axis_of
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.trajectories import cells, diversity, hierarchies, parts
 from leeward.methods.trajectories.hierarchies import Space
@@ -132,10 +132,10 @@ def _release(
         guarantee=Guarantee.of(CONTRACT, words, public),
         records=len(order),
         tables=(
-            ReleaseTable.of("trajectories.parquet", _trajectories(groups, space, order)),
+            ReleaseTable.of("trajectories.parquet", _trajectories(groups, space, order, axis_of(public))),
             records_table(order, classes, prepared.payload),
             _hierarchy("code_hierarchy.csv", tree, listed),
-            _hierarchy("age_hierarchy.csv", space.age.hierarchy),
+            _hierarchy(f"{axis_of(public)}_hierarchy.csv", space.age.hierarchy),
         ),
         readme=words.readme,
         custody_tables=(
@@ -163,14 +163,15 @@ class Prepared:
 
 
 def _prepare(parameters: Trajectories, cohort: Cohort) -> Prepared:
-    years = hierarchies.age_tree(parameters.ages)
-    lens = cohort.trajectories(years.first, years.last)
-    left_out = list_odd(cohort.parts(), years.first, years.last)
+    years = hierarchies.time_tree(vars(parameters))
+    lens = cohort.trajectories(years.first, years.last, years.dated)
+    left_out = list_odd(cohort.parts(), years.first, years.last, years.dated)
     odd = [str(notice) for notice in left_out if notice.kind != "no trajectory"]
     if odd and parameters.odd_ages == "refuse":
+        wider = "--time and more years" if years.dated else "--age-hierarchy"
         raise BadInput(
-            f"{cohort.name}: {'; '.join(odd)}. Correct the ages, choose a wider age hierarchy with --age-hierarchy, or "
-            "leave these rows out with --odd-ages 'leave out'."
+            f"{cohort.name}: {'; '.join(odd)}. Correct them, choose a wider hierarchy with {wider}, or leave these "
+            "rows out with --odd-ages 'leave out'."
         )
     tree, found_in_data = _code_tree(parameters, cohort, lens)
     if found_in_data and parameters.sensitive:
@@ -264,7 +265,7 @@ def _groups(
     return groups, int(part.max()) + 1
 
 
-def _trajectories(groups: Sequence[Group], space: Space, order: Int64s) -> pa.Table:
+def _trajectories(groups: Sequence[Group], space: Space, order: Int64s, axis: str) -> pa.Table:
     group_of = np.empty(len(order), np.int64)
     for number, group in enumerate(groups):
         group_of[group.members] = number
@@ -279,7 +280,7 @@ def _trajectories(groups: Sequence[Group], space: Space, order: Int64s) -> pa.Ta
             "record": pa.array(np.repeat(np.arange(len(order)), pairs[shown])),
             "position": pa.array(position),
             "code": _labels(space.code.hierarchy, codes),
-            "age": _labels(space.age.hierarchy, ages),
+            axis: _labels(space.age.hierarchy, ages),
         }
     )
 

@@ -66,10 +66,20 @@ class Trajectories(WithRecoding):
             shown="always",
         ),
     ] = (0.5, 0.5)
+    time: Annotated[
+        str,
+        Parameter(
+            "What a code has beside it: its age, or its date, given the first and the last year (2000-2019): a month, "
+            "quarter, year or decade of them.",
+            metavar="age|YEAR-YEAR",
+            form=r"\d{4}-\d{4}",
+        ),
+    ] = "age"
     ages: Annotated[
         str,
         Parameter(
             "Hierarchy of ages: 0-127, 1-128 (the thesis), hipaa, or a CSV with the columns node,parent.",
+            when=("time", "age"),
             metavar="0-127|1-128|hipaa|FILE.csv",
             flag="--age-hierarchy",
             shown="always",
@@ -104,12 +114,12 @@ class Trajectories(WithRecoding):
     ] = None
     widest_age: Annotated[
         int | None,
-        Parameter("Widest age interval to publish; wider ones are suppressed.", ge=1, metavar="YEARS"),
+        Parameter("Widest age (or date) to publish; wider ones are suppressed.", ge=1, metavar="YEARS"),
     ] = None
     odd_ages: Annotated[
         Literal["refuse", "leave out"],
         Parameter(
-            "What to do with rows whose age is missing or outside the hierarchy; either way they are listed.",
+            "What to do with rows whose age or date is missing or outside the hierarchy; either way they are listed.",
             shown="never",
         ),
     ] = "refuse"
@@ -149,9 +159,11 @@ class Trajectories(WithRecoding):
 
     def rules(self) -> None:
         super().rules()
-        from leeward.methods.trajectories.hierarchies import exact_weights
+        from leeward.methods.trajectories.hierarchies import exact_weights, time_tree
 
         exact_weights(self.weights)
+        if self.time != "age":
+            time_tree(vars(self))
         column, diversity = self.sensitive_column, self.diversity
         if diversity is not None and column is not None and diversity > self.k:
             raise BadParameter("diversity", f"must be at most k = {self.k} for a column; got {diversity}.")
@@ -162,6 +174,7 @@ class Trajectories(WithRecoding):
             "`sensitive_column` must be one of the `payload` columns.": (
                 column is not None and column not in self.payload
             ),
+            "`ages` goes with `time: age`.": self.time != "age" and self.ages != "0-127",
             "`order: free` goes with `clustering: cells`.": (
                 self.order == "free" and self.clustering != "cells"
             ),

@@ -16,6 +16,7 @@ from leeward.analysis.reidentification import Known, Tried, alike
 from leeward.arrays import number_lists, offsets_of
 from leeward.cohort.cohort import Cohort
 from leeward.contracts.classes import exact
+from leeward.contracts.trajectories import axis_of
 from leeward.methods.trajectories.measures import originals, released_pairs
 from leeward.randomness import Randomness
 from leeward.release import Release
@@ -31,7 +32,7 @@ Shown = tuple[Labels, tuple[Pair, ...]]
 
 def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
     """Number of records with the same trajectory and released demographics, for each record."""
-    names = release.demographics
+    names, time = release.demographics, axis_of(release.parameters)
     pairs = released_pairs(release)
     code, age = (pairs[name].to_physical().to_numpy().astype(np.int64) for name in ("code", "age"))
     offsets = offsets_of(np.bincount(pairs["record"].to_numpy(), minlength=release.records))
@@ -39,7 +40,7 @@ def count_candidates(release: Release, cohort: Cohort, population: Cohort | None
     records = release.table("records.parquet").select("record", *names).collect().sort("record")
     rows = records.drop("record").with_columns(pl.Series("whole trajectory", whole))
     return Known(
-        f"{exact(names)}all codes and ages of a patient",
+        f"{exact(names)}all codes and {time}s of a patient",
         alike(rows).astype(np.float64),
         before=alike(_originals(release, cohort, names)),
     )
@@ -58,16 +59,16 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     """Find records that can be a patient's: each published pair is a pair of the patient or, in the published
     hierarchies, an ancestor of one. The attacker takes the longest of them and all records equal to it."""
     k = int(release.guarantee["k"])
-    codes, ages = _above(release, "code_hierarchy.csv"), _above(release, "age_hierarchy.csv")
-    names = release.demographics
+    names, time = release.demographics, axis_of(release.parameters)
+    codes, ages = _above(release, "code_hierarchy.csv"), _above(release, f"{time}_hierarchy.csv")
     published = _published(release, names)
     by_first: dict[Pair, list[Shown]] = defaultdict(list)
     for each in published:
         by_first[each[1][0]].append(each)
-    patients = pl.concat([events["patient"].unique().sort() for events in _known_rows(cohort)])
+    patients = pl.concat([events["patient"].unique().sort() for events in _known_rows(cohort, time)])
     drawn = Randomness.of(0).stream("attack").permutation(len(patients))[:PATIENTS]
     chosen = pl.col("patient").is_in(patients[drawn].implode())
-    inside = pl.concat([events.filter(chosen) for events in _known_rows(cohort)]).unique()
+    inside = pl.concat([events.filter(chosen) for events in _known_rows(cohort, time)]).unique()
     people = inside.group_by("patient").agg(pl.col("code").cast(pl.String), "age").sort("patient")
     fits = _classes(release, cohort, people["patient"]) if names else [frozenset({()})] * people.height
     attacked = succeeded = 0
@@ -85,7 +86,7 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     demographics = " and the exact demographics" if names else ""
     return [
         Tried(
-            f"knows all codes and ages{demographics} of a patient, and takes the longest trajectory that can be the "
+            f"knows all codes and {time}s{demographics} of a patient, and takes the longest trajectory that can be the "
             "patient's",
             f"fewer than {k} records have this trajectory",
             attacked,
@@ -94,9 +95,10 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     ]
 
 
-def _known_rows(cohort: Cohort) -> Iterator[pl.DataFrame]:
-    """A part of the patients after the other, who ascend."""
-    return (part.select("patient", "code", "age").drop_nulls() for part in cohort.parts())
+def _known_rows(cohort: Cohort, time: str) -> Iterator[pl.DataFrame]:
+    """A part of the patients after the other, who ascend; of dates the month, as `age`."""
+    age = pl.col("age") if time == "age" else pl.col("date").dt.strftime("%Y-%m").alias("age")
+    return (part.select("patient", "code", age).drop_nulls() for part in cohort.parts())
 
 
 def _longest(
@@ -113,7 +115,7 @@ def _longest(
 
 
 def _published(release: Release, names: Sequence[str]) -> dict[Shown, int]:
-    pairs = release.table("trajectories.parquet").sort("record", "position").collect()
+    pairs = released_pairs(release)
     # A demographic column may be called code or age, too.
     own = [pl.col(name).cast(pl.String).alias(f"published {name}") for name in ("code", "age")]
     rows = pairs.group_by("record", maintain_order=True).agg(own)
@@ -142,9 +144,9 @@ def _classes(release: Release, cohort: Cohort, patients: pl.Series) -> list[froz
 
 
 def _years(age: object, ages: dict[str, set[str]]) -> set[str]:
-    """The nodes at or above an age as it is written, or as a whole number."""
+    """The nodes at or above an age (a month) as it is written, or as a whole number."""
     text = str(age)
-    if text not in ages:
+    if text not in ages and not isinstance(age, str):
         text = str(int(float(text)))
     return ages.get(text, {text})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from leeward.contracts.trajectories import axis_of
 from leeward.methods import demographics_report
 from leeward.methods.trajectories.hierarchies import CHAPTER
 from leeward.release import Release
@@ -21,19 +22,20 @@ SAYS_NOTHING = ("classification", "root")
 
 Figures = Mapping[str, Any]
 
-TITLES = {"code": "Codes", "age": "Ages"}
+WITHIN = {"age": ("8 years", "16 years"), "date": ("a year", "ten years")}
+"""The widest time of usable and of coarse pairs."""
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
-    usable, lost = measures.get("usable"), measures.get("loss")
+    usable, lost, time = measures.get("usable"), measures.get("loss"), axis_of(release.parameters)
     run = measures.get("method") or {}
     found = [
         glance(release, lost),
-        pairs(usable, lost),
-        levels(lost),
-        counts(measures.get("avgre")),
+        pairs(usable, lost, time),
+        levels(lost, time),
+        counts(measures.get("avgre"), time),
         classes(measures.get("cm")),
-        groups(run, names_of_release(release)),
+        groups(run, names_of_release(release), time),
         partitions(run),
         demographics_report.section(release, measures),
         plain_words(release),
@@ -56,44 +58,46 @@ def glance(release: Release, lost: Figures | None) -> Section:
             Tile(
                 percent(lost["ilm"]),
                 "of the codes' information lost (ILM)",
-                f"on a scale from 0 % (exact) to 100 % (suppressed); of the ages' loss (ALM): {percent(lost['alm'])}",
+                f"on a scale from 0 % (exact) to 100 % (suppressed); of the {axis_of(release.parameters)}s' loss "
+                f"(ALM): {percent(lost['alm'])}",
             ),
         ]
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 
-def pairs(found: Figures | None, lost: Figures | None) -> Section | None:
+def pairs(found: Figures | None, lost: Figures | None, time: str) -> Section | None:
     """Published pairs by tier: usable, chapter, root and lost pairs."""
     if not found:
         return None
-    fine, wide, categories = widths(lost)
+    (fine, wide, categories), (narrow, broad) = widths(lost), WITHIN[time]
     rows = (
-        (f"usable: code {fine}, age within 8 years", percent(found["usable"])),
-        (f"coarse: {wide}, age within 16 years (usable pairs among them)", percent(found["chapter"])),
-        ("root: any code at some age", percent(found["root"])),
+        (f"usable: code {fine}, {time} within {narrow}", percent(found["usable"])),
+        (f"coarse: {wide}, {time} within {broad} (usable pairs among them)", percent(found["chapter"])),
+        (f"root: any code at some {time}", percent(found["root"])),
         ("lost: not published", percent(found["lost"])),
         ("patients without any usable pair", percent(found["none"])),
         (f"{categories} among usable pairs", number(found["categories"])),
     )
     text = (
-        f"For most studies a pair is usable if its published code is {fine} and its age is within 8 years. "
+        f"For most studies a pair is usable if its published code is {fine} and its {time} is within {narrow}. "
         f"At most {percent(found['at_most'])} of this cohort's pairs could be usable at this k."
     )
     table = Table("Shares of the original pairs", ("", "share"), rows)
     return Section("What the published pairs show", (text, table))
 
 
-def levels(lost: Figures | None) -> Section | None:
+def levels(lost: Figures | None, time: str) -> Section | None:
     """How finely codes and ages are released (Figs. 13 and 14 of the thesis)."""
     if not lost:
         return None
+    titles = {"code": "Codes", "age": f"{time.title()}s"}
     parts: list[Any] = [
         (
             "How finely values are released: each original value counts at the level of the value published for it. "
             "Suppressed values count at the last level."
         )
     ]
-    for name, title in TITLES.items():
+    for name, title in titles.items():
         rows = lost["levels"][name]
         bars = [(row["level"], row["share"], title) for row in rows]
         finest = next((row for row in rows if row["share"]), rows[0])
@@ -116,7 +120,7 @@ def levels(lost: Figures | None) -> Section | None:
             ("level", "share"),
             tuple(
                 (f"{title}: {row['level']}", percent(row["share"]))
-                for name, title in TITLES.items()
+                for name, title in titles.items()
                 for row in lost["levels"][name]
             ),
         )
@@ -125,16 +129,16 @@ def levels(lost: Figures | None) -> Section | None:
         iloss = {name: percent(share) for name, share in lost["iloss"].items()}
         parts.append(
             "ILoss, the other values that a published one may stand for as a share of all (suppressed: any): codes "
-            f"{iloss['code']}, ages {iloss['age']}, both by the weights of the release {iloss['both']}."
+            f"{iloss['code']}, {time}s {iloss['age']}, both by the weights of the release {iloss['both']}."
         )
-    return Section("How finely codes and ages are released", tuple(parts))
+    return Section(f"How finely codes and {time}s are released", tuple(parts))
 
 
-def counts(found: Figures | None) -> Section | None:
+def counts(found: Figures | None, time: str) -> Section | None:
     if not found:
         return None
     support = percent(found["min_support"])
-    asked = f"(code, age) pairs{ranges_of(found)}"
+    asked = f"(code, {time}) pairs{ranges_of(found, time)}"
     if found["avgre"] is None:
         text = f"No combination of {asked} occurs in {support} of the patients, so no counts were compared."
         return Section("What it cost: counts", (text,))
@@ -149,8 +153,10 @@ def counts(found: Figures | None) -> Section | None:
     return Section("What it cost: counts", (text, Tiles((mean, median))))
 
 
-def ranges_of(found: Figures) -> str:
-    return f", ages in ranges of {found['years']} years" if found.get("years", 1) > 1 else ""
+def ranges_of(found: Figures, time: str) -> str:
+    if time == "date" and found.get("years", 1) == 1:
+        return ", dates by their year"
+    return f", {time}s in ranges of {found['years']} years" if found.get("years", 1) > 1 else ""
 
 
 def classes(found: Sequence[Figures] | None) -> Section | None:
@@ -168,7 +174,7 @@ def classes(found: Sequence[Figures] | None) -> Section | None:
     return Section("What it cost: classes", (text, Table("Guesses of payload columns", head, rows)))
 
 
-def groups(run: Figures, names: Mapping[str, str]) -> Section | None:
+def groups(run: Figures, names: Mapping[str, str], time: str) -> Section | None:
     if not run.get("examples"):
         return None
     examples = tuple(
@@ -182,7 +188,7 @@ def groups(run: Figures, names: Mapping[str, str]) -> Section | None:
         "Groups",
         (
             f"{number(run['groups'])} groups were formed. Examples, from little to much lost:",
-            Table("Released trajectories", ("pairs (code, age)", "records", "lost a pair"), examples),
+            Table("Released trajectories", (f"pairs (code, {time})", "records", "lost a pair"), examples),
             *([f"The codes: {meant}."] if meant else []),
             Table("Sizes of groups", ("records", "groups"), sizes),
         ),
@@ -202,15 +208,17 @@ def plain_words(release: Release) -> Section:
         f"Patients with similar histories were put into groups of at least {release.guarantee['k']}, and each group "
         "is released as one common trajectory."
     )
+    time = axis_of(release.parameters)
+    spans = "an age by a span of years" if time == "age" else "a date by its quarter, year or decade"
     differ = (
-        "If members differ, a code is replaced by the group of codes above it, and an age by a span of "
-        "years; whatever has no counterpart in all members is left out."
+        f"If members differ, a code is replaced by the group of codes above it, and {spans}; whatever has no "
+        "counterpart in all members is left out."
     )
     ordered = release.parameters.get("order", "kept") == "kept"
     order = (
         "The order of events is kept."
         if ordered
-        else "The time of an event is known only from its published age."
+        else f"The time of an event is known only from its published {time}."
     )
     return Section("In plain words", (Notes((groups, differ, order)),))
 
@@ -221,13 +229,14 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
     if usable:
         named = {each["level"] for each in loss["levels"]["code"]} if loss else {CHAPTER}
         fine = "3-character code or finer" if CHAPTER in named else "finer than the hierarchy's widest groups"
-        words = f"of the (code, age) pairs are usable: {fine}, age within 8 years"
+        time = axis_of(release.parameters)
+        words = f"of the (code, {time}) pairs are usable: {fine}, {time} within {WITHIN[time][0]}"
         figures.append(cost_of_share(usable["usable"], words, warn=ENOUGH, bad=USELESS))
     if loss:
         words = "of the pairs are not published, or show only that there was some code"
         figures.append(share(empty_pairs(loss["levels"]["code"]), words, warn=0.1, bad=0.5))
     if counts and counts.get("avgre") is not None:
-        words = f"mean error of counts of frequent pairs{ranges_of(counts)}"
+        words = f"mean error of counts of frequent pairs{ranges_of(counts, axis_of(release.parameters))}"
         figures.append(counts_off(counts["avgre"], words))
     return Costs(tuple(figures), little_left(usable, release.parameters))
 
@@ -246,6 +255,6 @@ def little_left(usable: Figures | None, parameters: Figures) -> str:
         return ""
     further = "" if parameters.get("order") == "free" else "`--clustering cells --order free`, "
     return (
-        f"{percent(usable['usable'])} of the (code, age) pairs are usable; try {further}a smaller k, or `leeward "
-        "disassociate` where ages are not needed."
+        f"{percent(usable['usable'])} of the (code, {axis_of(parameters)}) pairs are usable; try {further}a smaller "
+        f"k, or `leeward disassociate` where {axis_of(parameters)}s are not needed."
     )

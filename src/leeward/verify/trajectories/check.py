@@ -20,7 +20,6 @@ from leeward.verify.trajectories.layout import (
     Released,
     check_hierarchy,
     layout,
-    span_of,
     tree_checks,
 )
 from leeward.verify.trajectories.source import against_source
@@ -83,8 +82,7 @@ def values_are_nodes(released: Released) -> Check:
 
 def _spans(released: Released) -> tuple[Longs, Longs]:
     """First and last year of each pair's age; of one that is no node those of the first node."""
-    spans = np.array([span_of(label) for label in released.age_tree.labels], np.int64)
-    low, high = spans[np.maximum(released.ages, 0)].T
+    low, high = released.spans[np.maximum(released.ages, 0)].T
     return low, high
 
 
@@ -126,7 +124,7 @@ def ages_not_wider(released: Released, parameters: dict[str, Any]) -> list[Check
     if widest is None:
         return []
     low, high = _spans(released)
-    width = np.where(high < OLDEST, high - low + 1, 1)
+    width = np.where(high < OLDEST, high - low + 1, 1) / (12 if "time" in parameters else 1)
     inner = (released.age_tree.high - released.age_tree.low)[np.maximum(released.ages, 0)] > 1
     wrong = int(((width > widest) & inner).sum())
     return [

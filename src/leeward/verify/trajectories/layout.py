@@ -20,7 +20,8 @@ from leeward.verify.manifest import Share, read_spec
 from leeward.vocabulary import VOCABULARIES, load
 
 AGE_LABEL = re.compile(r"(\d+)(?:-(\d+)|(\+))?")
-OLDEST = 1_000
+OLDEST, MOST_YEARS = 200_000, 200
+"""Above every age, and above every month of a date, counted from the year 0; the most years of dates."""
 
 
 def span_of(label: str) -> tuple[int, int]:
@@ -51,10 +52,31 @@ class Tree:
         return np.array_equal(other.low, self.low) and np.array_equal(other.high, self.high)
 
 
+def tree_of_dates(years: str) -> Tree | None:
+    """The tree that dates of the years `2000-2019` must have, depth first; none for another text or above 200."""
+    if re.fullmatch(r"\d{4}-\d{4}", years) is None:
+        return None
+    first, last = map(int, years.split("-"))
+    if not 0 <= last - first < MOST_YEARS:
+        return None
+    whole = f"{first}-{last}" if first < last else str(first)
+    rows = {whole: ""}
+    for year in range(first, last + 1):
+        low, high = max(first, 10 * (year // 10)), min(last, 10 * (year // 10) + 9)
+        decade = f"{low}-{high}" if low < high else str(low)
+        rows.setdefault(decade, whole)
+        rows.setdefault(str(year), decade)
+        for quarter in range(1, 5):
+            rows[f"{year}-Q{quarter}"] = str(year)
+            rows |= {f"{year}-{3 * quarter - left:02}": f"{year}-Q{quarter}" for left in (2, 1, 0)}
+    return tree_of(list(rows.items()))[0]
+
+
 @dataclass(frozen=True)
 class Released:
     """Published records: record r has the pairs offsets[r]:offsets[r + 1], as nodes of the trees (-1: no node). `kind`
-    is equal for records published alike."""
+    is equal for records published alike. `spans`: int64[nodes, 2], first and last year of each age; dates are ages
+    here, in months."""
 
     offsets: Longs
     codes: Longs
@@ -62,31 +84,35 @@ class Released:
     kind: Longs
     code_tree: Tree
     age_tree: Tree
+    spans: Longs
     records: pl.DataFrame
 
 
 def layout(share: Share) -> tuple[list[Check], Released | None]:
     """The four files can be read as trajectories: columns, numbers of records and positions, two trees."""
+    years = share.manifest["parameters"].get("time")
+    time = "date" if years else "age"
     texts = pl.col("code", "age").cast(pl.Categorical)  # a text is held once
-    pairs = (
-        pl.scan_parquet(share.data("trajectories.parquet")).with_columns(texts).collect(engine="streaming")
-    )
-    pairs = pairs.sort("record", "position")
+    table = pl.scan_parquet(share.data("trajectories.parquet")).rename({time: "age"})
+    pairs = table.with_columns(texts).collect(engine="streaming").sort("record", "position")
     records, trees = share.table("records.parquet").sort("record"), []
-    for name in ("code_hierarchy.csv", "age_hierarchy.csv"):
+    for name in ("code_hierarchy.csv", f"{time}_hierarchy.csv"):
         rows = read_pairs(share.data(name))
         tree, fault = (None, "it cannot be read as node,parent.") if rows is None else tree_of(rows)
         if tree is None:
             return [Check("layout", False, f"{name}: {fault}")], None
         trees.append(tree)
-    bad_ages = sum(AGE_LABEL.fullmatch(label) is None for label in trees[1].labels)
+    if years:
+        bad_ages = 0 if trees[1].equals(tree_of_dates(str(years))) else len(trees[1].labels)
+    else:
+        bad_ages = sum(AGE_LABEL.fullmatch(label) is None for label in trees[1].labels)
     n = int(share.manifest["records"])
     stray = pairs.filter(~pl.col("record").is_between(0, n - 1)).height
     problem = ""
     if stray or not check_numbers(records["record"], n).passed:
         problem = f"Records are not numbered 0 … {n - 1:,}, or {stray} pairs belong to no record."
     if bad_ages:
-        problem = f"{bad_ages} age labels are not ages."
+        problem = f"{bad_ages} {time} labels are not {time}s{f' in the tree of {years}' if years else ''}."
     if problem:
         return [Check("layout", False, problem)], None
     gaps = pairs.filter(pl.col("position") != pl.int_range(pl.len()).over("record")).height
@@ -100,7 +126,11 @@ def layout(share: Share) -> tuple[list[Check], Released | None]:
         return checks, None
     offsets = offsets_of(np.bincount(pairs["record"].to_numpy(), minlength=n))
     codes, ages = (_nodes(pairs[name], tree) for name, tree in zip(("code", "age"), trees, strict=True))
-    return checks, Released(offsets, codes, ages, _kinds(pairs, offsets), trees[0], trees[1], records)
+    if years:  # months are the leaves, in their order
+        spans = np.stack([trees[1].low, trees[1].high - 1]).T + 12 * int(str(years)[:4])
+    else:
+        spans = np.array([span_of(label) for label in trees[1].labels], np.int64)
+    return checks, Released(offsets, codes, ages, _kinds(pairs, offsets), trees[0], trees[1], spans, records)
 
 
 def tree_of(pairs: Sequence[tuple[str, str]]) -> tuple[Tree | None, str]:
@@ -152,8 +182,8 @@ def tree_checks(released: Released, parameters: Mapping[str, Any]) -> list[Check
             "hierarchies have rows that are not depth first.",
         )
     ]
-    stated = str(parameters.get("ages"))
-    if stated != "custom":
+    stated = str(parameters.get("ages", OWN))
+    if stated != OWN:
         root = released.age_tree.labels[int(np.argmax(released.age_tree.high - released.age_tree.low))]
         other = (
             root != stated

@@ -17,7 +17,7 @@ from leeward.verify.classes import Placed, class_source, find_patients, largest_
 from leeward.verify.flat import Ints, Longs, distinct, offsets_of, places_of, rank
 from leeward.verify.kernels import generalizes, number_lists
 from leeward.verify.manifest import Share
-from leeward.verify.trajectories.layout import COMMON, OLDEST, Released, Tree, span_of, tree_of
+from leeward.verify.trajectories.layout import COMMON, OLDEST, Released, Tree, tree_of
 from leeward.vocabulary import built_in, load
 
 MOST_RECORDS, MOST_EDGES = 50_000, 20_000_000
@@ -64,10 +64,11 @@ def against_source(
 ) -> list[Check]:
     """The patients are all there, with their payload, and each record has an owner that it generalizes and whose
     demographics fit its class."""
-    if "age" not in next(source.parts()).events.columns:
-        return [Check("source_patients", False, "The source has no ages, so it cannot be the release's.")]
+    time = "date" if "time" in share.manifest["parameters"] else "age"
+    if time not in next(source.parts()).events.columns:
+        return [Check("source_patients", False, f"The source has no {time}s, so it cannot be the release's.")]
     own_ages = share.manifest["parameters"].get("ages") == "custom"
-    usable = pl.concat([usable_rows(part, released, own_ages) for part in source.parts()])
+    usable = pl.concat([usable_rows(part, released, own_ages, time) for part in source.parts()])
     checks: list[Check] = []
     values: list[tuple[str, ...]] | None = []
     if placed is not None:
@@ -194,10 +195,11 @@ def check_code_hierarchy(
     )
 
 
-def usable_rows(source: Source, released: Released, own_ages: bool) -> pl.DataFrame:
+def usable_rows(source: Source, released: Released, own_ages: bool, time: str) -> pl.DataFrame:
     """`patient`, `text` (the code), `age` (leaf of the age tree), `rank` (the leaf's place in order of age): the source
-    in numbers."""
-    spans = sorted((*span_of(label), leaf) for label, leaf in released.age_tree.leaf.items())
+    in numbers. A date counts by its month, from the year 0."""
+    tree = released.age_tree
+    spans = sorted((*released.spans[tree.index[label]].tolist(), leaf) for label, leaf in tree.leaf.items())
     _, last, leaf = np.array(spans, np.int64).T
     oldest = int(last.max())
     if oldest == OLDEST:
@@ -209,7 +211,9 @@ def usable_rows(source: Source, released: Released, own_ages: bool) -> pl.DataFr
     if not isinstance(code.dtype, pl.Enum):
         code = code.cast(pl.String)
         code = code.cast(pl.Enum(code.drop_nulls().unique().sort()))
-    events = source.events.select("patient", text=code, age=pl.col("age").cast(pl.Float64).floor())
+    date = pl.col("date").dt
+    age = pl.col("age") if time == "age" else date.year() * 12 + date.month() - 1
+    events = source.events.select("patient", text=code, age=age.cast(pl.Float64).floor())
     readable = pl.col("age").is_not_null() & pl.col("age").is_not_nan()
     usable = events.filter(readable & pl.col("age").is_between(0, oldest))
     places = years[usable["age"].to_numpy().astype(np.int64)]
