@@ -33,6 +33,7 @@ from leeward.cohort.readers import read
 from leeward.methods.condensation.measures import attacks
 from leeward.methods.condensation.measures.columns import Both
 from leeward.methods.condensation.measures.models import Metrics, compare, mean_metrics
+from leeward.methods.condensation.measures.utility import discernibility_of
 from leeward.release import Release
 from leeward.synthetic.registry import SITES
 from study_condensation_methods import CLASSES, METHODS, Made, classes_of, frame_of, made_by, protected
@@ -171,7 +172,7 @@ def attacked(each: Set, method: str, made: Made) -> dict[str, float | None]:
         found |= {"entropy": float(np.mean(np.log2([*levels, *numbers])))}
     if method in CLASSES:
         classes = made.frame.select(classes_of(each, method))
-        found["class"] = discernibility(classes) / classes.height
+        found["class"] = discernibility_of(classes) / classes.height
     return found
 
 
@@ -186,12 +187,6 @@ def time_found(each: Set, both: Both) -> float:
     nearest = attacks.nearest_rows(before[np.ix_(rows, known)] * (1 + far), after[:, known] * (1 + far))
     _, own, made = both.columns(time)
     return float((own[rows] == made[nearest]).mean())
-
-
-def discernibility(released: pl.DataFrame) -> int:
-    """Sum of the squared sizes of classes of equal rows (Bayardo and Agrawal 2005): what each row is mistaken for."""
-    sizes = released.group_by(released.columns).len()["len"].cast(pl.Int64)
-    return int((sizes**2).sum())
 
 
 def membership(each: Set, method: str, seed: int) -> float:

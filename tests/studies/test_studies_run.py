@@ -401,13 +401,6 @@ def test_estimates_without_a_fit_are_left_out() -> None:
     assert nothing.shown() == "–"
 
 
-def test_discernibility_is_the_sum_of_squared_classes() -> None:
-    import study_condensation as study
-
-    rows = {"stage": ["I", "I", "I", "II", "II", "I"], "age": [40, 40, 40, 40, 40, 41]}
-    assert study.discernibility(pl.DataFrame(rows)) == 3**2 + 2**2 + 1
-
-
 def test_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import benchmarks.study_options as study
 

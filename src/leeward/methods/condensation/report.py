@@ -42,6 +42,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         survival(measures.get("survival") or ()),
         marginals(measures.get("marginals")),
         correlations(measures.get("correlations")),
+        any_use(measures),
         attacks(measures),
         groups(measures),
     ]
@@ -208,6 +209,23 @@ def correlations(found: Figures | None) -> Section | None:
         f"Mean absolute difference {gap}, largest {largest}.",
     )
     return Section("Correlations before and after", (chart,))
+
+
+def any_use(measures: Figures) -> Section | None:
+    rows = []
+    if classes := measures.get("discernibility"):
+        name = "rows that agree with a row on all quasi-identifiers, mean (discernibility by rows)"
+        rows.append((name, *(number(classes[side] / classes["rows"]) for side in SIDES)))
+    if told := measures.get("mutual_information"):
+        name = (
+            f"bits that two columns tell of each other, mean; off by {told['mean_difference']:.3f} on average"
+        )
+        rows.append((name, *(f"{told[side]:.3f}" for side in SIDES)))
+    for each in measures.get("prediction") or ():
+        shown = ("–" if each[side] is None else f"{each[side]:.3f}" for side in SIDES)
+        rows.append((f"area under the curve, patients not trained on: {each['title']}", *shown))
+    table = Table("What is kept for any use", ("", BEFORE, AFTER), tuple(rows))
+    return Section("Other measures of utility", (table,)) if rows else None
 
 
 SHADES = (

@@ -3,7 +3,7 @@
 Measures: `models` (coefficients before and after, the paper's three metrics, over the repetitions in custody, beside
 bootstrap resamples of the original), `marginals`, `correlations`, `survival`, `privacy` (conditional privacy), and
 attacks: `exact_times`, `other_times`, `coarse_times`, `membership`, `linkage` (nearest released row from one's own
-group) and `closest` (distance to the closest record).
+group) and `closest` (distance to the closest record). Any use: `discernibility`, `mutual_information`, `prediction`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from leeward.cohort.cohort import Cohort
 from leeward.methods.condensation.measures import attacks
 from leeward.methods.condensation.measures.columns import correlations, marginals, pair_tables
 from leeward.methods.condensation.measures.models import models, survival
+from leeward.methods.condensation.measures.utility import discernibility, mutual_information, prediction
 from leeward.release import Release
 
 MEASURES = (
     models, survival, marginals, correlations, attacks.privacy, attacks.exact_times, attacks.other_times,
-    attacks.coarse_times, attacks.membership, attacks.linkage, attacks.closest,
+    attacks.coarse_times, attacks.membership, attacks.linkage, attacks.closest, discernibility, mutual_information,
+    prediction,
 )  # fmt: skip
 """Each has its function's name."""
 

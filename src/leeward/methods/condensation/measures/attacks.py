@@ -37,7 +37,7 @@ def linkage(both: Both, sample: int = SAMPLE) -> dict[str, Any] | None:
     if groups is None:
         return None
     _, before, after, _ = both.dummies
-    chosen = _choose_rows(len(groups.source_row), sample)
+    chosen = choose_rows(len(groups.source_row), sample)
     nearest = nearest_rows(before[groups.source_row[chosen]], after)
     own = groups.source_group[chosen]
     sizes = np.bincount(groups.released)
@@ -186,7 +186,7 @@ def closest(both: Both, sample: int = SAMPLE) -> dict[str, Any]:
     of the same population would show."""
     _, before, after, _ = both.dummies
     tree = tree_of(before)
-    asked, chosen = _choose_rows(len(after), sample), _choose_rows(len(before), sample)
+    asked, chosen = choose_rows(len(after), sample), choose_rows(len(before), sample)
     made, own = two_distances(after[asked], tree)[:, 0], two_distances(before[chosen], tree)[:, 1]
     return {"asked": len(asked), "released": _quantiles(made), "original": _quantiles(own)}
 
@@ -214,7 +214,7 @@ def nearest_rows(asked: Singles, rows: Singles) -> np.ndarray:
     return np.asarray(nearest)
 
 
-def _choose_rows(rows: int, sample: int) -> np.ndarray:
+def choose_rows(rows: int, sample: int) -> np.ndarray:
     if sample < 1:
         raise BadInput("`sample` must be at least 1.")
     random = np.random.Generator(np.random.Philox(SEED))
@@ -272,11 +272,14 @@ def _signs(asked: Singles, rows: Singles) -> Floats:
 
 def _separation(inside: Floats, outside: Floats) -> tuple[float, float]:
     """Area under the curve of small values, and the share of `inside` below the 1 % quantile of `outside`."""
-    ordered = np.sort(outside)
-    below = np.searchsorted(ordered, inside, "left")
-    equal = np.searchsorted(ordered, inside, "right") - below
-    auc = float((len(outside) - below - 0.5 * equal).mean() / len(outside))
-    return auc, float((inside < np.quantile(outside, 0.01)).mean())
+    return area(-inside, -outside), float((inside < np.quantile(outside, 0.01)).mean())
+
+
+def area(positive: Floats, negative: Floats) -> float:
+    """Area under the curve: how often a positive value is above a negative one, equal ones by half; both not empty."""
+    ordered = np.sort(negative)
+    reached = sum(np.searchsorted(ordered, positive, side) for side in ("left", "right"))
+    return float(np.mean(reached) / (2 * len(negative)))
 
 
 def privacy(both: Both, bins: int = 20, permutations: int = 20) -> dict[str, Any] | None:
@@ -288,7 +291,7 @@ def privacy(both: Both, bins: int = 20, permutations: int = 20) -> dict[str, Any
         return None
     row, own, group = both.groups
     random = np.random.Generator(np.random.Philox(SEED))
-    chosen = _some_groups(group, random)
+    chosen = some_groups(group, random)
     source = np.flatnonzero(chosen[own])
     order = row[source[np.argsort(own[source], kind="stable")]]
     made = np.flatnonzero(chosen[group])
@@ -320,7 +323,7 @@ def _of_column(before: Floats, shuffled: list[Floats], bins: int | None) -> dict
     return {"privacy": float(np.mean([value for value, _ in found])), "bin_width": found[-1][1]}
 
 
-def _some_groups(group: Longs, random: np.random.Generator) -> NDArray[np.bool_]:
+def some_groups(group: Longs, random: np.random.Generator) -> NDArray[np.bool_]:
     """Groups with about `PAIRED` rows between them, at random; all of a smaller table."""
     groups = int(group.max()) + 1
     if len(group) <= PAIRED:
@@ -334,16 +337,21 @@ def conditional_privacy(a: Floats, b: Floats, bins: int | None = 20) -> tuple[fl
     and B's bins are equal, over the range of A (B's outliers join the outer bins), and h(A|B) = −Σ p_ab log2(p_ab / Δ)
     + Σ p_b log2 p_b. Without, both are levels and Π = 2^H(A|B). Compare at equal Δ only."""
     if bins is None:
-        return 2.0 ** _entropy(a.astype(np.int64), b.astype(np.int64)), None
+        return 2.0 ** entropy(a.astype(np.int64), b.astype(np.int64)), None
     low, high = float(a.min()), float(a.max())
     if high <= low:
         return 0.0, 0.0  # A is a constant: nothing is left to learn
     width = (high - low) / bins
-    binned = [np.clip(((values - low) / width).astype(np.int64), 0, bins - 1) for values in (a, b)]
-    return width * 2.0 ** _entropy(*binned), width
+    return width * 2.0 ** entropy(*(bin_numbers(values, low, high, bins) for values in (a, b))), width
 
 
-def _entropy(a: np.ndarray, b: np.ndarray) -> float:
+def bin_numbers(values: Floats, low: float, high: float, bins: int) -> Longs:
+    """The bin of each number, from 0, of `bins` equal ones from `low` to `high`; outliers join the outer bins."""
+    width = (high - low) / bins or 1.0
+    return np.clip(((values - low) / width).astype(np.int64), 0, bins - 1)
+
+
+def entropy(a: np.ndarray, b: np.ndarray) -> float:
     """Conditional entropy H(A|B) in bits; `a` and `b` number categories from 0."""
     if not len(a):
         return 0.0
