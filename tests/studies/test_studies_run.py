@@ -127,13 +127,14 @@ def test_queries_with_seasons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     }
     assert errors["year"] == errors["sex"] == "0.000" < errors["month"]  # the rule takes months alone
     known = study.notes_of(facts)
-    alone = study.alone_in(known, study.SHARED)
+    alone, stated = study.alone_in(known, study.SHARED)
     seen: dict[tuple[str, ...], set[int]] = {}
     for row in known.iter_rows(named=True):
         values = tuple(row[name] for name in study.SHARED)
         if None not in values:
             seen.setdefault(values, set()).add(row["patient_num"])
     assert alone == len(set().union(*(who for who in seen.values() if len(who) == 1))) > 0
+    assert stated == len(set().union(*seen.values()))
     assert faults_of(study.budgets()) == []
     (tmp_path / "page.md").write_text(f"# Page\n\n{study.BEFORE}\nleaks\n", encoding="utf-8")
     for body in ("first", "second"):
