@@ -34,7 +34,6 @@ HEAD = ["command", "processor s", "s", "commit"]
 COMMANDS = """
 python -m tests.fuzz --inputs 20900 --seed 15
 leeward synth visits --patients 1366786 --seed 1 -o POPULATION
-leeward synth visits --patients 50000 --seed 1 -o RARE
 
 python benchmarks/disassociation.py --sizes 25000,100000,1000000,10000000 --repeat 3
 python benchmarks/classes.py --records 1000000 --classes 100 --pairs 2
@@ -119,9 +118,10 @@ python benchmarks/study_trajectories_bounds.py --parts baseline
 python benchmarks/study_trajectories_bounds.py --parts pairs
 python benchmarks/study_trajectories_bounds.py --parts seeds
 python benchmarks/study_visits.py --data DIR --parts uci --draws 3
-python benchmarks/study_visits.py --data DIR --parts synthetic --patients 1366786 --biobank-only containment
-python benchmarks/study_visits.py --data DIR --parts enriched --patients 1366786
-python benchmarks/study_visits.py --data DIR --parts containment --sizes 50000,200000
+python benchmarks/study_visits.py --data DIR --parts drugs
+python benchmarks/study_visits_population.py --data DIR --parts rare
+python benchmarks/study_visits_population.py --data DIR --parts cohorts
+python benchmarks/study_visits_population.py --data DIR --parts volume
 python benchmarks/study_condensation.py --data DIR --repetitions 10
 python benchmarks/study_condensation.py --data DIR --repetitions 40
 python benchmarks/study_condensation.py --data DIR

@@ -10,6 +10,8 @@ from typing import Any
 
 import polars as pl
 
+from leeward.methods.visits.phewas_charts import BIN, SMALLEST_P, WEAKEST_NAMED, WIDEST_CHANGE
+
 Tests = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
 
 COLORS = {
@@ -17,10 +19,12 @@ COLORS = {
     "drawn from the biobank": "#E69F00",
     "anonymized alone": "#D55E00",
 }
-SMALLEST = 1e-300
 SIZE = 250
 """Pixels of a panel."""
-HIGHEST_CHANGE = 2.0
+NAMED, LONGEST_NAME, NAMES_FIT = 3, 30, 15
+"""Names in a panel, their letters, and how many would fit one above the other."""
+LOWEST_BAR = 0.7
+"""Where bars of a logarithmic axis begin: below one phecode."""
 COLOURS_KEPT = 96
 
 
@@ -48,6 +52,7 @@ def frame(tests: Tests) -> pl.DataFrame:
             "strategy": strategy,
             "snp": test["predictor"],
             "category": test["category"],
+            "phenotype": test["phenotype"] or test["phecode"],
             "place": float(test["phecode"]),
             "effect": test["effect"],
             "original": logarithm(test["p_original"]),
@@ -61,7 +66,7 @@ def frame(tests: Tests) -> pl.DataFrame:
 
 def logarithm(p: float | None) -> float | None:
     """-log10 p."""
-    return None if p is None else -math.log10(max(p, SMALLEST))
+    return None if p is None else -math.log10(max(p, SMALLEST_P))
 
 
 def saved(chart: Any, file: Path, caption: str) -> list[str]:
@@ -102,7 +107,7 @@ def panels(chart: Any, columns: int = 3, **scales: str) -> Any:
 
 
 def scatter(rows: pl.DataFrame) -> Any:
-    """p before and after; every SNP on its own scale, with a diagonal."""
+    """p before and after; every SNP on its own scale, with a diagonal and the names of the strongest phecodes."""
     import altair as alt
 
     both = rows.drop_nulls(["original", "release"])
@@ -122,32 +127,76 @@ def scatter(rows: pl.DataFrame) -> Any:
         )
         .transform_filter("isValid(datum.original)")
     )
-    layered = alt.layer(line.transform_filter("isValid(datum.at)"), dots, data=together)
+    at = {"x": "at_original:Q", "y": "at_release:Q", "text": "name:N"}
+    left, right = (
+        alt.Chart()
+        .mark_text(fontSize=9, color="#40444B", dy=-5, align=align)
+        .encode(**at)
+        .transform_filter(f"isValid(datum.name) && datum.right == {on_right}")
+        for align, on_right in (("left", "false"), ("right", "true"))
+    )
+    layered = alt.layer(
+        line.transform_filter("isValid(datum.at)"),
+        dots,
+        left,
+        right,
+        data=pl.concat([together, names_of(both)], how="diagonal"),
+    )
     return panels(layered, x="independent", y="independent")
 
 
+def names_of(both: pl.DataFrame) -> pl.DataFrame:
+    """The strongest phecodes of each SNP, in the original or a release, each once: where its name goes, on which side."""
+    strength = pl.max_horizontal("original", "release")
+    ranked = both.filter(strength > WEAKEST_NAMED).sort(strength, descending=True)
+    tops = both.group_by("snp").agg(pl.max("original").alias("widest"), strength.max().alias("top"))
+    ranked = ranked.unique(["snp", "phenotype"], keep="first", maintain_order=True).join(tops, on="snp")
+    named: list[dict[str, Any]] = []
+    for row in ranked.iter_rows(named=True):
+        mine = [each for each in named if each["snp"] == row["snp"]]
+        apart = all(abs(each["release"] - row["release"]) > row["top"] / NAMES_FIT for each in mine)
+        if len(mine) < NAMED and apart:
+            named.append(row)
+    return pl.DataFrame(named, schema=ranked.schema).select(
+        "snp",
+        "strategy",
+        pl.col("original").alias("at_original"),
+        pl.col("release").alias("at_release"),
+        pl.col("phenotype").str.head(LONGEST_NAME).alias("name"),
+        (pl.col("original") > pl.col("widest") / 2).alias("right"),
+    )
+
+
 def changes(rows: pl.DataFrame) -> Any:
-    """Histogram of the change of -log10 p, one line a strategy."""
+    """Histogram of the change of -log10 p, in the bins of the report's; in each bin one bar a strategy."""
     import altair as alt
 
-    moved = (pl.col("release") - pl.col("original")).clip(-HIGHEST_CHANGE, HIGHEST_CHANGE)
+    both = rows.drop_nulls(["original", "release"])
+    order = {
+        name: place for place, name in enumerate(name for name in COLORS if name in set(both["strategy"]))
+    }
+    last = round(WIDEST_CHANGE / BIN)
+    bin_of = ((pl.col("release") - pl.col("original")) / BIN).floor().clip(-last, last)
+    shift = pl.col("strategy").replace_strict(order, return_dtype=pl.Float64) / len(order)
     counted = (
-        rows.drop_nulls(["original", "release"])
-        .with_columns(change=(moved / 0.1).round() * 0.1)
-        .group_by("snp", "strategy", "change")
+        both.group_by("snp", "strategy", bin_of.alias("bin"))
         .agg(phecodes=pl.len())
-        .sort("snp", "strategy", "change")
+        .with_columns(low=(pl.col("bin") + shift) * BIN, high=(pl.col("bin") + shift + 1 / len(order)) * BIN)
+        .with_columns(floor=pl.lit(LOWEST_BAR))
+        .sort("snp", "strategy", "bin")
     )
-    lines = (
+    bars = (
         alt.Chart(counted)
-        .mark_line(point=alt.OverlayMarkDef(size=18))
+        .mark_bar()
         .encode(
-            x=alt.X("change:Q", title=f"change of -log10 p (beyond ±{HIGHEST_CHANGE:.0f} there)"),
-            y=alt.Y("phecodes:Q", title="phecodes", scale=alt.Scale(type="log")),
+            x=alt.X("low:Q", title=f"change of -log10 p (beyond ±{WIDEST_CHANGE:g} there)"),
+            x2="high:Q",
+            y=alt.Y("phecodes:Q", title="phecodes", scale=alt.Scale(type="log", domainMin=LOWEST_BAR)),
+            y2="floor:Q",
             color=color(rows),
         )
     )
-    return panels(lines)
+    return panels(bars)
 
 
 def volcano(rows: pl.DataFrame) -> Any:

@@ -166,6 +166,20 @@ def test_lost_and_false_by_hand() -> None:
     assert phewas.totals(compared)["p05"] == {"original": 3, "kept": 1, "lost": 2, "false": 1}
 
 
+def test_how_far_effects_moved_by_hand() -> None:
+    columns = {
+        "p_original": [0.01, 0.04, 0.01, 0.5],
+        "beta": [1.0, -0.5, 0.2, 0.1],
+        "error": [0.2, 0.1, 0.1, 0.3],
+        "beta_anonymized": [0.8, -0.2, None, 3.0],
+    }
+    found = phewas.compare_effects(pl.DataFrame(columns))
+    assert found["compared"] == 2
+    assert found["moved"] == pytest.approx(-0.25)  # both towards zero, by 0.2 and by 0.3
+    assert found["inside"] == 0.5  # 0.2 < 1.96 x 0.2, and 0.3 > 1.96 x 0.1
+    assert phewas.compare_effects(pl.DataFrame(columns).clear()) == {"compared": 0, "moved": 0, "inside": 0}
+
+
 def planted(people: int = 300) -> Cohort:
     draws = np.random.Generator(np.random.Philox(key=5))
     snp = draws.integers(0, 3, people)
@@ -197,6 +211,8 @@ def test_a_planted_effect_survives_the_release(tmp_path: Path, map_file: Path, t
     assert row["p_original"] < 1e-6 and row["p_anonymized"] < 1e-6 and row["effect"] > 0.5
     assert found["regressions"]["original"]["separated"] == 0 < found["regressions"]["original"]["fitted"]
     page = result.report.read_text()
+    assert found["effects"]["compared"] >= 1 and found["effects"]["inside"] == 1
+    assert "of the original&#39;s associations moved by" in page
     assert "Associations lost and false" in page and "snp: volcano plot" in page and page.count("<svg") >= 4
 
 

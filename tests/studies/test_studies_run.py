@@ -285,50 +285,6 @@ def test_a_histogram_without_noise_errs_by_its_cap_alone() -> None:
     assert min(loud) > 0
 
 
-def test_visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import polars as pl
-
-    import study_visits as study
-    from leeward.synthetic.visits import write_visits
-
-    monkeypatch.setattr(study, "PAGE", tmp_path / "visits.md")
-    monkeypatch.setattr(study, "LEVELS", {"visit": study.LEVELS["visit"]})
-    monkeypatch.setattr(study, "SNPS", dict([*study.SNPS.items()][:1]))
-    wanted = ["retention", "risk", {"phewas": {"predictors": list(study.SNPS), "map": "", "min_cases": 3}}]
-    wanted[2]["phewas"]["map"] = str(tmp_path / "map.csv")
-    monkeypatch.setattr(study, "measures_of", lambda mapping: wanted)
-    write_visits(tmp_path / "population", 1_500, 1)
-    events = pl.read_parquet(tmp_path / "population" / "events.parquet")
-    codes = events["code"].cast(pl.String).unique().sort()
-    codes = codes.filter(codes.str.contains(r"^[0-9]"))
-    pl.DataFrame(
-        {"ICD9": codes, "PheCode": codes.str.slice(0, 3), "Phenotype": "p" + codes.str.slice(0, 3)}
-    ).write_csv(tmp_path / "map.csv")
-    lines = study.synthetic(
-        tmp_path / "population", tmp_path / "map.csv", ["visit"], [], 1, tmp_path / "made"
-    )
-    assert faults_of("\n".join(lines)) == []
-    assert sum(line.startswith("|") for line in lines) > 10
-    lines = study.enriched(tmp_path / "population", tmp_path / "map.csv", ["visit"], 1, tmp_path / "made")
-    share = {
-        name: float(found)
-        for found, name in re.findall(r"([\d.]+) % \((enriched|by number of visits)\)", lines[0])
-    }
-    assert share["enriched"] >= 40 > share["by number of visits"]
-    assert faults_of("\n".join(lines)) == []
-    (tmp_path / "grown").mkdir()
-    monkeypatch.setitem(study.LEVELS, "containment", {"level": "containment", "merge_visits": True})
-    lines = study.containment([300], 1, tmp_path / "grown")
-    assert faults_of("\n".join(lines)) == []
-    assert lines[-1].startswith("| 300 |")
-    (tmp_path / "visits.md").write_text(f"# Page\n\n{study.BEFORE}\nlevels\n", encoding="utf-8")
-    for _ in range(2):
-        study.section("containment", "", lines)
-    page = (tmp_path / "visits.md").read_text(encoding="utf-8")
-    assert page.count("| 300 |") == page.count(study.FURTHER["containment"]) == 1
-    assert page.index("| 300 |") < page.index(study.BEFORE)
-
-
 def test_condensation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import study_condensation as study
     import study_condensation_page as page

@@ -213,10 +213,10 @@ def draw_in_order(
         yield made, future.result()
 
 
-def code_weights(codes: int) -> Float64s:
-    """Return each catalogue code's share of all draws, float64[codes], sum 1."""
+def code_weights(codes: int, fall: float = 4.0) -> Float64s:
+    """Return each catalogue code's share of all draws, float64[codes], sum 1; `fall`: of the tail, see the module."""
     rank = np.arange(1, codes + 1)
-    by_rank = np.exp(-4.0 * rank / codes) / (rank + 2.0)
+    by_rank = np.exp(-fall * rank / codes) / (rank + 2.0)
     # Some categories are common, and in them a few codes.
     draws = Randomness.of(0).stream("synthetic codes", "popularity", codes)
     categories = _categories_of(codes)

@@ -35,6 +35,8 @@ ALPHA = 0.05
 MOST_STEPS = 60
 SMALL_STEP = 1e-10
 """Newton's steps square: after a step so small, and it is taken, the coefficients are exact in double precision."""
+NORMAL_95 = 1.959964
+"""Standard errors on either side of a 95 % interval."""
 LONGEST_STEP = 4.0
 """A coefficient moves no farther at once (in units of a standardised column): the first steps may overshoot."""
 FARTHEST = 30.0
@@ -333,6 +335,18 @@ def totals(comparison: pl.DataFrame) -> dict[str, dict[str, int]]:
         pl.col("original", "kept", "lost", "false").sum()
     )
     return {str(row.pop("rule")): row for row in summed.to_dicts()}
+
+
+def compare_effects(tests: pl.DataFrame) -> dict[str, float]:
+    """How far the effects of the original's associations (p < 0.05) moved. `tests`: `p_original`, `beta` and `error`
+    (log odds ratio and its standard error) and `beta_anonymized`. `compared`: their number. `moved`: the mean change,
+    below 0 towards no effect. `inside`: the share within the original's 95 % interval."""
+    known = tests.filter(pl.col("p_original") < ALPHA).drop_nulls(["beta", "error", "beta_anonymized"])
+    change = (known["beta_anonymized"] - known["beta"]).to_numpy()
+    inside = np.abs(change) < NORMAL_95 * known["error"].to_numpy()
+    moved = change * np.sign(known["beta"].to_numpy())
+    n = max(1, known.height)
+    return {"compared": known.height, "moved": float(moved.sum()) / n, "inside": int(inside.sum()) / n}
 
 
 def mapping_of(files: str | Sequence[str] | None, *, ignored: bool = False) -> PhecodeMap:

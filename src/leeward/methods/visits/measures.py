@@ -150,7 +150,8 @@ def phewas(
 
     `phecodes`: number tested in each. `regressions`: number in each by outcome
     (`analysis.phewas.associations.OUTCOMES`). `comparison`: significant associations by predictor and rule. `totals`:
-    over all predictors, by rule. `tests`: both p of each phecode; `effect` is a log odds ratio.
+    over all predictors, by rule. `tests`: both p of each phecode; `effect` is a log odds ratio, `beta` that of the
+    regression. `effects`: how far these moved.
     `predictors`, `covariates`: columns of the patients, and of the release's payload. `map`: one or more phecode files;
     left out: the one added.
     """
@@ -174,6 +175,7 @@ def phewas(
     anonymized = associations.scan(after, carried, predictors, covariates, min_cases=min_cases)
     scans = {"original": original, "anonymized": anonymized}
     comparison = associations.compare(original, anonymized, test)
+    tests = _pair_tests(original, anonymized, test, mapping)
     tested = pl.col("p" if test == "logistic" else "p_allelic").is_not_null()
     return {
         "test": test,
@@ -186,7 +188,8 @@ def phewas(
         },
         "comparison": comparison.select("original", "kept", "lost", "false", "predictor", "rule").to_dicts(),
         "totals": associations.totals(comparison),
-        "tests": _pair_p_values(original, anonymized, test, mapping),
+        "effects": associations.compare_effects(tests),
+        "tests": tests.to_dicts(),
     }
 
 
@@ -222,16 +225,21 @@ def _payload(release: Release, names: Sequence[str]) -> pl.DataFrame:
     return records.select("record", *names).collect().sort("record")
 
 
-def _pair_p_values(
-    before: pl.DataFrame, after: pl.DataFrame, test: str, mapping: Any
-) -> list[dict[str, Any]]:
-    """Both p of each test, for the plots: the smallest where there are too many."""
+def _pair_tests(before: pl.DataFrame, after: pl.DataFrame, test: str, mapping: Any) -> pl.DataFrame:
+    """Both p and effects of each test, for the plots: those of the smallest p where there are too many."""
     column = "p" if test == "logistic" else "p_allelic"
-    keys = ["predictor", "phecode"]
+    keys, fitted = ["predictor", "phecode"], ["beta", "error"]
     effect = pl.col("beta") if test == "logistic" else pl.col("odds_ratio").log()
     both = (
-        before.select(*keys, pl.col(column).alias("p_original"), effect.alias("effect"), "cases")
-        .join(after.select(*keys, pl.col(column).alias("p_anonymized")), on=keys, how="full", coalesce=True)
+        before.select(*keys, "cases", *fitted, pl.col(column).alias("p_original"), effect.alias("effect"))
+        .join(
+            after.select(*keys, *fitted, pl.col(column).alias("p")).rename(
+                {name: f"{name}_anonymized" for name in ("p", *fitted)}
+            ),
+            on=keys,
+            how="full",
+            coalesce=True,
+        )
         .filter(pl.col("p_original").is_not_null() | pl.col("p_anonymized").is_not_null())
         .sort("p_original", *keys, nulls_last=True)
         .head(PVALUES_KEPT)
@@ -247,7 +255,7 @@ def _pair_p_values(
         ),
     )
     columns = ("p_original", "effect", "cases", "p_anonymized", "category", "phenotype")
-    return rows.select(*keys, *columns).to_dicts()
+    return rows.select(*keys, *columns, *fitted, "beta_anonymized", "error_anonymized")
 
 
 def whole_patient(release: Release, cohort: Cohort) -> WholePatient:

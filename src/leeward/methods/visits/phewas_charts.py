@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
 from leeward.report import charts
-from leeward.report.charts import Axis, Drawing, Scale, decimals, plane, ticks, ticks_from_zero
+from leeward.report.charts import Axis, Drawing, decimals, plane, ticks, ticks_from_zero
 from leeward.report.sections import Chart
 
 SMALLEST_P = 1e-300
 NAMED = 6
-"""Number of phenotypes of the smallest p named in a plot."""
+WEAKEST_NAMED = -math.log10(0.05)
+"""Number of phenotypes of the smallest p named in a plot, and -log10 of the largest p of a named one."""
 NAME_WIDTH, NAME_HEIGHT = 340, 18
 """Space for a name, in pixels."""
 WIDEST_CHANGE, BIN = 3.0, 0.25
@@ -93,6 +94,7 @@ def _qq(rows: list[dict[str, Any]]) -> str:
     drawing.line([(along(0), up(0)), (along(top), up(top))], charts.GREY, width=2)
     for row in rows:
         drawing.dot(along(row["original"]), up(row["anonymized"]), DOT, charts.BLUE)
+    _name_strongest(drawing, rows, lambda row: (along(row["original"]), up(row["anonymized"])))
     return drawing.svg(along.end + 30, up(0) + 48)
 
 
@@ -118,9 +120,7 @@ def _dots(rows: list[dict[str, Any]]) -> str:
     drawing.line([(along.start, up(limit)), (along.end, up(limit))], charts.VERMILION)
     for row in rows:
         drawing.dot(along(row["effect"]), up(row["original"]), DOT, charts.BLUE)
-    _name_strongest(
-        drawing, [(row["phenotype"], along(row["effect"]), up(row["original"])) for row in rows], up
-    )
+    _name_strongest(drawing, rows, lambda row: (along(row["effect"]), up(row["original"])))
     return drawing.svg(along.end + 30, up(0) + 48)
 
 
@@ -140,19 +140,27 @@ def _manhattan(rows: list[dict[str, Any]]) -> str:
         drawing.dot(along(place), up(row["original"]), DOT, color)
         if row["anonymized"] is not None:
             drawing.dot(along(place), up(row["anonymized"]), DOT, color, ring=True)
-    names = [(row["phenotype"], along(place), up(row["original"])) for place, row in enumerate(ordered)]
-    _name_strongest(drawing, names, up)
+    place_of = {row["phecode"]: place for place, row in enumerate(ordered)}
+    _name_strongest(drawing, rows, lambda row: (along(place_of[row["phecode"]]), up(row["original"])))
     below = drawing.legend(along.start, up(0) + 68, colors, along.end)
     return drawing.svg(along.end + 30, below + 12)
 
 
-def _name_strongest(drawing: Drawing, dots: Sequence[tuple[str, float, float]], up: Scale) -> None:
-    """Label the highest dots (name, x, y), each on the side with space, without overlap."""
-    middle = (min(x for _, x, _ in dots) + max(x for _, x, _ in dots)) / 2
+def _name_strongest(
+    drawing: Drawing,
+    rows: Sequence[dict[str, Any]],
+    at: Callable[[dict[str, Any]], tuple[float, float]],
+) -> None:
+    """Name the associations (p < 0.05) strongest in the original or the release, each beside
+    its dot (`at`: x and y), on the side with space, without overlap."""
+    dots = [at(row) for row in rows]
+    middle = (min(x for x, _ in dots) + max(x for x, _ in dots)) / 2
     named: list[tuple[float, float]] = []
-    for name, x, y in sorted(dots, key=lambda dot: dot[2]):
+    strength = [max(row["original"], row["anonymized"] or 0) for row in rows]
+    for place in sorted(range(len(rows)), key=lambda place: -strength[place]):
+        x, y = dots[place]
         near = any(abs(other - y) < NAME_HEIGHT and abs(left - x) < NAME_WIDTH for left, other in named)
-        if not near and len(named) < NAMED and up(0) - y > NAME_HEIGHT:
+        if not near and len(named) < NAMED and strength[place] > WEAKEST_NAMED:
             named.append((x, y))
             beside, anchor = (x - 6, "end") if x > middle else (x + 6, "start")
-            drawing.text(beside, y + 4, name, size=11, anchor=anchor)
+            drawing.text(beside, y + 4, rows[place]["phenotype"], size=11, anchor=anchor)

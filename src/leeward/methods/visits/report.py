@@ -198,6 +198,12 @@ def associations(found: Figures | None) -> list[Section]:
         f"{bonferroni['original']:,} were lost. Lost: significant in the original only. "
         "False: in the release only."
     )
+    if effects := found.get("effects", {}).get("compared"):
+        moved, inside = found["effects"]["moved"], percent(found["effects"]["inside"])
+        intro += (
+            f" The log odds ratios (regression) of {effects:,} of the original's associations moved by {moved:+.3f} on "
+            f"average (below 0: towards no effect); {inside} are within the original's 95 % intervals."
+        )
     intro += without_regression(found)
     table = table_of(
         "Associations lost and false",
