@@ -146,7 +146,7 @@ def scatter(rows: pl.DataFrame) -> Any:
 
 
 def names_of(both: pl.DataFrame) -> pl.DataFrame:
-    """The strongest phecodes of each SNP, in the original or a release, each once: where its name goes, on which side."""
+    """The strongest phecodes of each SNP, in the original or a release, once: where its name goes, on which side."""
     strength = pl.max_horizontal("original", "release")
     ranked = both.filter(strength > WEAKEST_NAMED).sort(strength, descending=True)
     tops = both.group_by("snp").agg(pl.max("original").alias("widest"), strength.max().alias("top"))

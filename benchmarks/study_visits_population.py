@@ -1,4 +1,4 @@
-"""Heatherly et al. (2013) at the paper's size: Tables 1 to 5, cohorts chosen for traits, effects, and the volume needed.
+"""Heatherly et al. (2013) at the paper's size: Tables 1 to 5, cohorts chosen for traits, effects, volume.
 
     python benchmarks/study_visits_population.py --data DIR --parts rare
     python benchmarks/study_visits_population.py --data DIR --parts cohorts
