@@ -61,6 +61,8 @@ VOLUME: dict[str, dict[str, Any]] = {
     "visit": {"level": "visit"},
     "containment": {"level": "containment", "merge_visits": True},
 }
+LARGEST = {"codes": 100_000, "containment": 100_000}
+"""Levels that are not run on larger populations, for their time."""
 KINDS = ("by visits", "enriched")
 DRAWS = ("drawn from the population", "drawn from the biobank", "anonymized alone")
 FALLS = (2.0, 4.0, FALL)
@@ -73,6 +75,7 @@ def main() -> None:
     parser.add_argument("--parts", default="rare,cohorts,volume", help="which to run")
     parser.add_argument("--patients", type=int, default=POPULATION)
     parser.add_argument("--draws", type=int, default=5, help="cohorts of each kind")
+    parser.add_argument("--without", default="", help="a setting of `cohorts` to leave out")
     parser.add_argument("--sizes", default=f"10000,30000,100000,300000,{POPULATION}")
     parser.add_argument("--keep", type=Path, help="folder for what was counted")
     options = parser.parse_args()
@@ -82,11 +85,12 @@ def main() -> None:
             if part == "rare":
                 lines = rare(vocabulary, options.patients, place)
             elif part == "cohorts":
-                lines = cohorts(vocabulary, options.patients, options.draws, place)
+                lines = cohorts(vocabulary, options.patients, options.draws, place, options.without)
             else:
                 lines = volume(vocabulary, [int(size) for size in options.sizes.split(",")], place)
             script = "python benchmarks/study_visits_population.py --data DIR"
-            put(part, f"{script} --parts {part}", lines)
+            without = f" --without {options.without}" if options.without and part == "cohorts" else ""
+            put(part, f"{script} --parts {part}{without}", lines)
 
 
 def map_of(vocabulary: Path) -> Path:
@@ -268,7 +272,7 @@ def gain(vocabulary: Path, patients: int, fall: float, place: Path) -> dict[str,
     }
 
 
-def cohorts(vocabulary: Path, patients: int, draws: int, place: Path) -> list[str]:
+def cohorts(vocabulary: Path, patients: int, draws: int, place: Path, without: str = "") -> list[str]:
     """Tables 1, 2, 4 and 5."""
     from study_visits_tables import sections
 
@@ -278,7 +282,7 @@ def cohorts(vocabulary: Path, patients: int, draws: int, place: Path) -> list[st
     file, found = place / "cohorts.json", {}
     everyone: People | None = None
     originals: list[pl.DataFrame] = []
-    for setting in SETTINGS:
+    for setting in (each for each in SETTINGS if each != without):
         key = f"{patients} {draws} {setting}"
 
         def work(setting: str = setting) -> dict[str, Any]:
@@ -407,6 +411,9 @@ def volume(vocabulary: Path, sizes: Sequence[int], place: Path) -> list[str]:
     for size in sizes:
         row: dict[str, Any] = {"patients": f"{size:,}"}
         for level in VOLUME:
+            if size > LARGEST.get(level, size):
+                row[f"{level}: DC % / CC % / CPU, s"] = "not run"
+                continue
             key = f"{size} {level}"
             found = once(
                 place / "volume.json",

@@ -140,6 +140,30 @@ def test_rescue_saves_a_rare_code_among_frequent_siblings() -> None:
     assert released(protect(records, k=2, level="code", rescue=True))["C"] == [["401.0|401.1"], ["401.9"]]
 
 
+FIGURE_13 = {
+    "1": [["401.00", "401.01", "427.31"], ["695.40"]],
+    "2": [["695.40"]],
+    "3": [["810.01"]],
+    "4": [["401.01", "427.31"], ["810.01"]],
+}
+"""Four records of which all is true that the paper's text says of its Fig. 13; record 1 is its 49532, "Alice"."""
+
+
+def test_figure_13_of_the_paper_as_its_text_tells_it() -> None:
+    """Alice is alone with 427.31 and 401.00 of one visit, and so her 695.40 is learned; k = 2 leaves records 1 and 4,
+    and her two codes count once. Record 4 cannot have 401.00 then, so it has 401.01, which is not rare with Alice's:
+    the figure takes what `rescue` does. The procedure of the paper's Methods suppresses 401.00."""
+    found = {k for k, visits in FIGURE_13.items() if any({"401.00", "427.31"} <= {*v} for v in visits)}
+    assert found == {"1"}
+    after = released(protect(FIGURE_13, k=2, rescue=True))
+    both = "401.00|401.01"
+    assert {k for k, visits in after.items() if any({both, "427.31"} <= {*v} for v in visits)} == {"1", "4"}
+    pressure = {code for visit in FIGURE_13["1"] for code in visit if code[:3] == "401"}
+    assert (len(pressure), sum(code[:3] == "401" for visit in after["1"] for code in visit)) == (2, 1)
+    assert ["695.40"] in after["1"] and ["695.40"] in after["2"]
+    assert released(protect(FIGURE_13, k=2))["1"] == [["401.01", "427.31"], ["695.40"]]
+
+
 def test_merged_visits_are_one_set_a_patient() -> None:
     anonymized = protect(EXAMPLE, k=2, merge_visits=True)
     assert named(anonymized.tables, "visits.parquet")["visit"].unique().to_list() == [0]
