@@ -55,6 +55,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 SCANNED = ("code, phecode", "visit", "containment")
 """Settings whose cohorts are tested for associations."""
+RESCUED = {**SETTINGS["code, phecode"], "rescue": True}
+BIOBANK_ONLY = ("containment",)
+"""Settings at which the whole population is not anonymized, for their time."""
 VOLUME: dict[str, dict[str, Any]] = {
     "code": {"level": "code", "policy": "phecode"},
     "codes": {"level": "codes", "m": 2, "merge_visits": True},
@@ -65,7 +68,7 @@ LARGEST = {"codes": 100_000, "containment": 100_000}
 """Levels that are not run on larger populations, for their time."""
 KINDS = ("by visits", "enriched")
 DRAWS = ("drawn from the population", "drawn from the biobank", "anonymized alone")
-FALLS = (2.0, 4.0, FALL)
+FALLS = (2.0, FALL)
 
 
 def main() -> None:
@@ -233,18 +236,22 @@ def rare(vocabulary: Path, patients: int, place: Path) -> list[str]:
             f"{patients} {fall}",
             lambda fall=fall: gain(vocabulary, patients, fall, place),
         )
-        phecodes, sections = (found[name] for name in ("code, phecode", "code, hierarchy:1"))
+        phecodes, sections, rescued = (
+            found[name] for name in ("code, phecode", "code, hierarchy:1", "rescue")
+        )
         rows.append(
             {
                 "fall": f"{fall:g}",
                 "codes": phecodes["CC original"],
                 "below k": phecodes["CC original"] - phecodes["CC single suppressed"],
                 "CC %, suppressed": share(phecodes, "CC single suppressed"),
-                "merged by `hierarchy:1`": share(sections, "CC"),
-                "merged by `phecode`": share(phecodes, "CC"),
-                "gain by `phecode`, points": share(phecodes, "CC") - share(phecodes, "CC single suppressed"),
+                "`hierarchy:1`": share(sections, "CC"),
+                "`phecode`": share(phecodes, "CC"),
+                "`phecode`, `rescue`": share(rescued, "CC"),
+                "gain, points": share(rescued, "CC") - share(phecodes, "CC single suppressed"),
                 "DC %, suppressed": share(phecodes, "DC single suppressed"),
-                "DC %, merged by `phecode`": share(phecodes, "DC"),
+                "DC %, `phecode`": share(phecodes, "DC"),
+                "DC %, `rescue`": share(rescued, "DC"),
             }
         )
     lines = table(f"Table 3: codes of {patients:,} patients, level `code`", rows, ["fall"], 2)
@@ -267,8 +274,9 @@ def gain(vocabulary: Path, patients: int, fall: float, place: Path) -> dict[str,
         "CC single suppressed": int(np.count_nonzero(held >= K)),
     }
     return {
-        name: count_kept(people, anonymize(people, SETTINGS[name], vocabulary)) | alone
-        for name in ("code, phecode", "code, hierarchy:1")
+        name: count_kept(people, anonymize(people, given, vocabulary)) | alone
+        for name, given in {**SETTINGS, "rescue": RESCUED}.items()
+        if given["level"] == "code"
     }
 
 
@@ -302,8 +310,9 @@ def compare_cohorts(
     given = SETTINGS[setting]
     members = np.flatnonzero(everyone.attributes["biobank"].to_numpy())
     biobank = everyone.take(members)
-    masters = {"population": (everyone, anonymize_once(everyone, given, vocabulary, place))}
-    masters["biobank"] = biobank, anonymize_once(biobank, given, vocabulary, place)
+    masters = {"biobank": (biobank, anonymize_once(biobank, given, vocabulary, place))}
+    if setting not in BIOBANK_ONLY:
+        masters["population"] = everyone, anonymize_once(everyone, given, vocabulary, place)
     found: dict[str, Any] = {name: count_kept(*of) for name, of in masters.items()}
     mapping = phewas.mapping_of(str(map_of(vocabulary)))
     found["cohorts"] = []
@@ -311,14 +320,15 @@ def compare_cohorts(
         cohort = biobank.take(chosen)
         if len(originals) == number and setting in SCANNED:
             originals.append(scan(cohort, Released(cohort.sets(), cohort.lens.codes), mapping))
-        releases = {
-            DRAWS[0]: replace(
-                masters["population"][1], sets=take_sets(masters["population"][1].sets, members[chosen])
-            ),
-            DRAWS[1]: replace(masters["biobank"][1], sets=take_sets(masters["biobank"][1].sets, chosen)),
-            DRAWS[2]: anonymize(cohort, given, vocabulary),
-        }
-        for strategy, released in releases.items():
+        releases = {DRAWS[2]: anonymize(cohort, given, vocabulary)}
+        for name, strategy, places in (
+            ("biobank", DRAWS[1], chosen),
+            ("population", DRAWS[0], members[chosen]),
+        ):
+            if name in masters:
+                whole = masters[name][1]
+                releases[strategy] = replace(whole, sets=take_sets(whole.sets, places))
+        for strategy, released in reversed(releases.items()):
             row = {"kind": kind, "strategy": strategy, "kept": count_kept(cohort, released)}
             if setting in SCANNED:
                 row |= associations(originals[number], scan(cohort, released, mapping), mapping)

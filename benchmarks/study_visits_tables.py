@@ -68,14 +68,15 @@ def sections(found: Found, phecode_of: Mapping[str, str], patients: str, draws: 
 
 def masters(found: Found) -> Iterator[dict[str, Any]]:
     """Counts and shares of the population's and the biobank's releases."""
+    whole_of = next(iter(found.values()))["population"]
     for setting, of in found.items():
-        for name in ("population", "biobank"):
+        for name in (each for each in ("population", "biobank") if each in of):
             row: dict[str, Any] = {"setting": setting, "data": name}
             for key in ("DC", "CC"):
                 whole = of[name][f"{key} original"]
                 row |= {
                     key: of[name][key],
-                    f"{key} of population's %": 100 * of[name][key] / of["population"][f"{key} original"],
+                    f"{key} of population's %": 100 * of[name][key] / whole_of[f"{key} original"],
                     f"{key} local %": 100 * of[name][key] / whole,
                     f"{key} local %, single codes": 100 * of[name][f"{key} single"] / whole,
                 }
