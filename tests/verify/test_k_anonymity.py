@@ -117,6 +117,7 @@ def test_sensitive_values_far_from_the_tables_are_caught(hidden: Path) -> None:
 
 def test_limits_stricter_than_what_holds_are_caught(hidden: Path) -> None:
     assert "sensitive_values_rare" in restated(hidden, sensitive_columns={"stage": 5})
+    assert "sensitive_values_rare" in restated(hidden, sensitive_columns={"stage": 2**62})
     assert "sensitive_values_near" in restated(hidden, closeness={"days": 0.01, "died": 0.4})
     assert "sensitive_values_rare" in restated(hidden, sensitive_columns={"ward": 2})
 

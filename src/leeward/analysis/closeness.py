@@ -1,47 +1,30 @@
-"""t-closeness (Li, Li and Venkatasubramanian, ICDE 2007): how far the values of some rows are from those of the
-whole table (docs/methods/k-anonymity.md#sensitive-columns)."""
+"""t-closeness (Li, Li and Venkatasubramanian, ICDE 2007; docs/methods/k-anonymity.md#sensitive-columns)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
 
-from leeward.arrays import Float64s, Int64s
+from leeward.arrays import Int64s
 
 
-@dataclass(frozen=True)
-class Closeness:
-    """A column's values, for the distance of some rows from all.
-
-    place : int64[rows], of each row's value among the distinct ones, ascending; a missing one is the first
-    shares : float64[values], of all rows
-    ordered : whether values have distances between them, as numbers and dates do by their places
-    """
-
-    place: Int64s
-    shares: Float64s
-    ordered: bool
-
-    def distance(self, rows: Int64s) -> float:
-        """The earth mover's distance from the values of `rows` to those of all, 0 (alike) to 1. The paper's
-        ordered distance: from a value to the next it is 1 / (values - 1); or its equal one: any other is 1 away."""
-        own = np.bincount(self.place[rows], minlength=len(self.shares)) / len(rows)
-        if not self.ordered:
-            return float(np.abs(own - self.shares).sum() / 2)
-        return float(np.abs(np.cumsum(own - self.shares)).sum() / max(1, len(self.shares) - 1))
-
-
-def closeness_of(column: pl.Series) -> Closeness:
+def distance_to_all(column: pl.Series) -> Callable[[Int64s], float]:
+    """The earth mover's distance from the values of some rows to those of all, 0 (alike) to 1. Of numbers and dates the
+    paper's ordered distance: 1 / (values - 1) from a value to the next. Else its equal one: 1 to any other value. A
+    missing value is the first."""
     ordered = column.dtype.is_numeric() or column.dtype.is_temporal()
-    column = (
-        column.fill_nan(None)
-        if column.dtype.is_float()
-        else column.cast(pl.String)
-        if not ordered
-        else column
+    known = (
+        column.fill_nan(None) if column.dtype.is_float() else column if ordered else column.cast(pl.String)
     )
-    place = column.rank("dense").fill_null(0).to_numpy().astype(np.int64)
-    place -= int(place.min())
-    return Closeness(place, np.bincount(place) / len(place), ordered)
+    place = np.unique(known.rank("dense").fill_null(0).to_numpy(), return_inverse=True)[1]
+    shares = np.bincount(place) / len(place)
+
+    def distance(rows: Int64s) -> float:
+        gaps = np.bincount(place[rows], minlength=len(shares)) / len(rows) - shares
+        if not ordered:
+            return float(np.abs(gaps).sum() / 2)
+        return float(np.abs(np.cumsum(gaps)).sum() / max(1, len(shares) - 1))
+
+    return distance

@@ -19,20 +19,18 @@ def words(parameters: Mapping[str, Any], *, columns: Sequence[str]) -> Words:
     rest = [name for name in columns if name not in names]
     ells, most = ells_of(parameters), parameters.get("closeness") or {}
     sensitive = distinct(ells, most)
-    open_to_all = [name for name in rest if name not in sensitive]
+    others = [name for name in rest if name not in sensitive]
     parts = {"k-anonymity": True, "l-diversity": ells, "t-closeness": most}
-    attacker = TEXT.attacker
-    attacker += "".join(TEXT.rare.format(column=name, ell=ell) for name, ell in ells.items())
-    attacker += "".join(TEXT.near.format(column=name, t=t) for name, t in most.items())
+    bounds = [TEXT.rare.format(column=name, ell=ell) for name, ell in ells.items()]
+    bounds += [TEXT.near.format(column=name, t=t) for name, t in most.items()]
     return Words(
         in_words([part for part, there in parts.items() if there]),
-        attacker,
+        "".join([TEXT.attacker, *bounds]),
         (
-            *([TEXT.others.format(columns=", ".join(open_to_all))] if open_to_all else []),
+            *([TEXT.others.format(columns=", ".join(others))] if others else []),
             *(
-                [each.format(columns=", ".join(sensitive)) for each in TEXT.sensitive]
-                if sensitive
-                else [TEXT.shared]
+                each.format(columns=", ".join(sensitive))
+                for each in (TEXT.sensitive if sensitive else [TEXT.shared])
             ),
             README.knows_algorithm.format(what=TEXT.fitting),
             TEXT.pooled,

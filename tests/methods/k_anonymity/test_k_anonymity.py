@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.cohort.sources import read_table
 from tests.oracles import k_anonymity as oracle
 
-from leeward.analysis.closeness import closeness_of
+from leeward.analysis.closeness import distance_to_all
 from leeward.cohort import Cohort
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.k_anonymity import KAnonymity
@@ -48,12 +48,12 @@ def test_groups_equal_the_oracle(seed: int, rows: int, columns: int, k: int) -> 
 
 def test_worked_example_of_the_ordered_distance() -> None:
     """Li, Li and Venkatasubramanian (2007): salaries 3 to 11, and classes with 3, 4, 5 and with 6, 8, 11."""
-    salaries = closeness_of(pl.Series(range(3, 12)))
-    assert salaries.distance(np.array([0, 1, 2])) == pytest.approx(0.375)
-    assert salaries.distance(np.array([3, 5, 8])) == pytest.approx(1 / 6)
+    salaries = distance_to_all(pl.Series(range(3, 12)))
+    assert salaries(np.array([0, 1, 2])) == pytest.approx(0.375)
+    assert salaries(np.array([3, 5, 8])) == pytest.approx(1 / 6)
     assert oracle.ordered_distance([3, 4, 5], range(3, 12)) == oracle.Fraction(3, 8)
-    levels = closeness_of(pl.Series(["a", "a", "b", "c"]))
-    assert levels.distance(np.array([0, 1])) == pytest.approx(0.5)
+    levels = distance_to_all(pl.Series(["a", "a", "b", "c"]))
+    assert levels(np.array([0, 1])) == pytest.approx(0.5)
 
 
 VALUES = st.lists(

@@ -21,12 +21,6 @@ LEAST_K_OTHERS = 10
 """Minimum k with exact times, for `balanced` (pooled covariances) and for all else: from there on the measured
 attack finds at most one exact time in k (docs/methods/condensation.md#least-k)."""
 
-NO_LIMIT = (
-    "must be left out; got a limit on groups, which the recipient's files do not show and the rows do not keep: inside "
-    "a group a column follows the others, so whoever knows them guesses it better. `k-anonymize` has such limits; "
-    "here the report measures the conditional privacy of each column."
-)
-
 SMALL_K = 10
 """Below, a notice says what small groups give away."""
 
@@ -143,16 +137,18 @@ class Condensation(Parameters):
     sensitive_columns: Annotated[
         Mapping[str, int] | None,
         Parameter(
-            "Always refused: no limit on groups bounds what the rows tell. k-anonymize has one.",
-            metavar="COL:L[,COL:L…]",
-            shown="never",
+            "Always refused: no limit on groups bounds what rows tell; see k-anonymize.", shown="never"
         ),
     ] = field(default=None, hash=False)
 
     def rules(self) -> None:
         object.__setattr__(self, "plan", tuple(model.to_json() for model in self.models))
         if self.sensitive_columns is not None:
-            raise BadParameter("sensitive_columns", NO_LIMIT)
+            raise BadParameter(
+                "sensitive_columns",
+                "must be left out; got a limit on groups, which no released file shows, while rows keep what a column "
+                "follows inside a group. `k-anonymize` has limits; here conditional privacy is measured.",
+            )
         self._refuse_contradictions()
         self._require_least_k()
         if self.stated:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from leeward.analysis.closeness import closeness_of
+from leeward.analysis.closeness import distance_to_all
 from leeward.analysis.demographics.classes import limited_counts, sensitive_columns
 from leeward.analysis.plan import Model, check_models, models_of
 from leeward.arrays import Int64s
@@ -106,10 +106,10 @@ def limit_of(parameters: KAnonymity, table: Table) -> Callable[[Int64s], bool]:
     rare = sensitive_columns(table.frame, ells)
     for column in rare:
         limited_counts(column, np.zeros(len(table), np.int64), 1)
-    near = [(closeness_of(table.frame[name]), t) for name, t in most.items()]
+    near = [(distance_to_all(table.frame[name]), t) for name, t in most.items()]
     return lambda rows: (
         not any(column.is_frequent(rows) for column in rare)
-        and all(column.distance(rows) <= t for column, t in near)
+        and all(distance(rows) <= t for distance, t in near)
     )
 
 

@@ -136,7 +136,7 @@ def equal_rows(share: Share, table: pl.DataFrame) -> list[Check]:
         f"combinations of quasi-identifiers are in fewer than {k:,} rows.",
         {"classes": len(sizes), "least": int(sizes.to_numpy().min(initial=table.height))},
     )
-    return [counted, *check_sensitive(share.manifest["parameters"], table, names)]
+    return [counted, *check_sensitive(share, table, names)]
 
 
 def facts_of(share: Share) -> list[dict[str, Any]]:
