@@ -163,6 +163,7 @@ PLAN: list[Any] = [
     {"query": {"questions": 6, "from": 5}},
     {"cox": {"time": "days", "event": "died", "event_value": 1, "covariates": ["age"]}},
     {"sequences": {"min_support": 0.02}},
+    {"poisson": {"response": "days", "covariates": ["age", "sex"]}},
 ]
 CODED = ("counts", "prevalence", "query")
 SERVED: dict[str, set[str]] = {
@@ -193,8 +194,9 @@ def test_a_release_equal_to_its_source_keeps_everything(tmp_path: Path) -> None:
     table = pl.concat([cohort_of_table().patients] * 5)  # type: ignore[list-item]
     cohort = lw.read(table.drop("patient", strict=False), format="table")
     release = lw.protect(cohort, lw.KAnonymity(k=5), tmp_path / "r").release
-    (kept,) = utility_of(prepare([line_of(PLAN[3], 1)], cohort), release)
-    assert kept.value == pytest.approx(1.0) and kept.verdict == "serves"
+    for line in (PLAN[3], PLAN[5]):
+        (kept,) = utility_of(prepare([line_of(line, 1)], cohort), release)
+        assert kept.value == pytest.approx(1.0) and kept.verdict == "serves"
     risk = measure_risk(release, cohort, thresholds=(0.1, 0.25))
     assert risk is not None and risk["maximum"] == 0.2 and risk["all"]
     assert [each["share"] for each in risk["above"]] == [pytest.approx(1.0, abs=0.5), 0.0]

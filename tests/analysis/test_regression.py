@@ -130,6 +130,27 @@ def test_logistic_is_statsmodels() -> None:
     assert found.p == pytest.approx(other.pvalues[1:], rel=1e-5)
 
 
+@pytest.mark.parametrize("scale", [0.2, 1.0, 400.0])
+def test_poisson_is_statsmodels(scale: float) -> None:
+    import statsmodels.api as sm
+
+    random = np.random.default_rng(8)
+    x = np.column_stack([random.normal(60, 10, 500), random.random(500) < 0.3]).astype(float)
+    counts = random.poisson(scale * np.exp(0.03 * (x[:, 0] - 60) + 0.5 * x[:, 1])).astype(float)
+    found = fit("poisson", Design(("age", "smokes"), x, counts, None))
+    other = sm.GLM(counts, sm.add_constant(x), family=sm.families.Poisson()).fit(tol=1e-12)
+    assert found.coefficients == pytest.approx(other.params[1:], rel=1e-6)
+    assert found.errors == pytest.approx(other.bse[1:], rel=1e-6)
+    assert found.p == pytest.approx(other.pvalues[1:], rel=1e-4, abs=1e-12)
+
+
+def test_a_level_without_any_event_has_no_finite_poisson_estimate() -> None:
+    x = np.column_stack([np.arange(40) % 2, np.random.default_rng(3).normal(size=40)]).astype(float)
+    found = fit("poisson", Design(("level", "x"), x, np.where(x[:, 0] == 1, 0.0, 3.0), None))
+    assert not found.converged
+    assert np.isnan(fit("poisson", Design(("level", "x"), x, np.zeros(40), None)).coefficients).all()
+
+
 def test_units_of_a_column_do_not_matter() -> None:
     design = heavy_tails(6)
     scale = np.array([1e-6, 1.0, 1e6, 1.0])

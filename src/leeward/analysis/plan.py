@@ -1,8 +1,8 @@
 """The recipient's plan: which models will be fitted (Gal et al. 2014; the spec's `plan:`).
 
-`linear` and `logistic` have a `response`, or a `time` (then logistic models whether the time is above the original's
-median); with `event` they look at the rows whose event is `event_value` only. `cox` has `time` and `event` and looks
-at everybody. `covariates` are columns; levels become dummies against the first level.
+`linear`, `poisson` (of counts) and `logistic` have a `response`, or a `time` (then logistic models whether the time is
+above the original's median); with `event` they look at the rows whose event is `event_value` only. `cox` has `time` and
+`event` and looks at everybody. `covariates` are columns; levels become dummies against the first level.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import polars as pl
 from leeward.cohort.lenses.table import Column, Floats, Table, encode
 from leeward.errors import BadInput
 
-KINDS = ("linear", "logistic", "cox")
+KINDS = ("linear", "logistic", "cox", "poisson")
 KEYS = ("response", "time", "event", "event_value", "covariates")
 
 
 @dataclass(frozen=True)
 class Model:
-    kind: Literal["linear", "logistic", "cox"]
+    kind: Literal["linear", "logistic", "cox", "poisson"]
     covariates: tuple[str, ...]
     response: str | None = None
     time: str | None = None
@@ -116,8 +116,11 @@ def check_models(models: Sequence[Model], table: Table) -> None:
             _require_known(table, outcome, role)
         if model.time is not None and table.column(model.time).kind not in ("number", "whole"):
             raise BadInput(f"{table.name}: the time '{model.time}' of {role} must be a number.")
-        if model.kind == "linear" and model.response and table.column(model.response).is_categorical:
-            raise BadInput(f"{table.name}: the response '{model.response}' of {role} must be a number.")
+        if model.kind in ("linear", "poisson") and model.response:
+            column, counts = table.column(model.response), model.kind == "poisson"
+            if column.is_categorical or (counts and column.low < 0):
+                must = "a number, and nowhere below 0" if counts else "a number"
+                raise BadInput(f"{table.name}: the response '{model.response}' of {role} must be {must}.")
         if not event_rows(table.frame, model).any():
             raise BadInput(
                 f"{table.name}: no row has the `event_value` of {role} in column '{model.event}'; name the value that "

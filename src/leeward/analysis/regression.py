@@ -1,4 +1,5 @@
-"""The plan's models fitted: least squares, logistic and Cox models (Efron's ties) by Newton's method with step halving.
+"""The plan's models fitted: least squares; logistic, Poisson and Cox models (Efron's ties) by Newton's method with step
+halving.
 
 A fit is at the maximum of its likelihood, or says that it did not converge (`maximum`).
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,6 +74,19 @@ def logistic(matrix: Floats, outcome: Floats) -> Callable[[Floats], Evaluated]:
         value = float((outcome * eta - np.logaddexp(0.0, eta)).sum())
         weighted = matrix * (share * (1.0 - share))[:, None]
         return value, matrix.T @ (outcome - share), matrix.T @ weighted
+
+    return evaluate
+
+
+def poisson(matrix: Floats, outcome: Floats) -> Callable[[Floats], Evaluated]:
+    """The log likelihood, up to a constant, of counts with a log-linear mean; `matrix` as for `logistic`."""
+
+    def evaluate(at: Floats) -> Evaluated:
+        eta = matrix @ at
+        with np.errstate(over="ignore", invalid="ignore"):  # of a step too long, which is halved
+            mean = np.exp(eta)
+            value = float((outcome * eta - mean).sum())
+            return value, matrix.T @ (outcome - mean), matrix.T @ (matrix * mean[:, None])
 
     return evaluate
 
@@ -198,7 +213,12 @@ def fit(kind: str, design: Design) -> Fit:
     if not estimable.any():
         return none
     matrix = design.matrix if estimable.all() else design.matrix[:, estimable]
-    fitters = {"linear": _linear, "logistic": _logistic, "cox": _cox}
+    fitters: dict[str, Callable[[Floats, Design], tuple[Floats, ...] | None]] = {
+        "linear": _linear,
+        "logistic": partial(_generalized, logistic),
+        "poisson": partial(_generalized, poisson),
+        "cox": _cox,
+    }
     found = fitters[kind](matrix, design)
     if found is None:
         return replace(none, converged=False)
@@ -242,11 +262,15 @@ def _linear(matrix: Floats, design: Design) -> tuple[Floats, ...]:
     return at / spread, errors / spread, p
 
 
-def _logistic(matrix: Floats, design: Design) -> tuple[Floats, ...] | None:
+def _generalized(
+    likelihood: Callable[[Floats, Floats], Callable[[Floats], Evaluated]], matrix: Floats, design: Design
+) -> tuple[Floats, ...] | None:
+    """A logistic or Poisson model; an outcome that does not vary estimates nothing."""
     if len(np.unique(design.outcome)) < 2:
         return tuple(np.full(matrix.shape[1], np.nan) for _ in range(3))
     with_intercept, spread = _standardize(matrix)
-    found = maximum(logistic(with_intercept, design.outcome), *with_intercept.shape[::-1])
+    events = max(len(matrix), int(design.outcome.sum()))  # rounding grows with them
+    found = maximum(likelihood(with_intercept, design.outcome), with_intercept.shape[1], events)
     return None if found is None else _estimates(*found, spread)
 
 

@@ -25,7 +25,7 @@ ENGINES = ("local", "spark")
 COLUMNS = ("patient", "code", "vocabulary", "visit", "date", "age", "birth", "patients", "note", "text")
 """What `columns:` maps from: the cohort's own column names, and `patients` for attributes and payload."""
 
-PLANS = ("linear", "logistic", "cox")
+PLANS = ("linear", "logistic", "cox", "poisson")
 PLAN_KEYS = ("response", "time", "event", "event_value", "covariates")
 
 PASSWORD = re.compile(r"^([^:/?#]+://[^:/@]*):.*@")
@@ -167,7 +167,7 @@ class Spec(Declared):
         Parameter("For tests and studies only: the release is then marked as seeded and must not be shared."),
     ] = None
     plan: Annotated[
-        tuple[Any, ...], Parameter("The recipient's models: linear, logistic or cox with their columns.")
+        tuple[Any, ...], Parameter(f"The recipient's models: {', '.join(PLANS)}, with their columns.")
     ] = ()
     release: Annotated[Handover | None, Parameter("To whom it goes, for the register of releases.")] = None
     refresh: Annotated[

@@ -132,6 +132,24 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict:
     )
 
 
+def test_a_poisson_model_of_the_plan_is_kept_and_compared(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    age = random.integers(40, 80, 400)
+    frame = pl.DataFrame(
+        {"age": age, "visits": random.poisson(np.exp(0.03 * (age - 50))), "sex": ["f", "m"] * 200}
+    )
+    cohort = read_table(frame)
+    plan = [{"poisson": {"response": "visits", "covariates": ["age", "sex"]}}]
+    made = Condensation(k=10, plan=plan).protect(cohort, randomness=Randomness.of(1))
+    out = write(made, tmp_path / "out")
+    assert "poisson: visits on age, sex" in (out / "share/README.md").read_text()
+    (found,) = measure(Release.open(out), cohort, [{"models": {"bootstrap": 2}}])["models"]["models"]
+    assert (found["kind"], found["title"]) == ("poisson", "poisson: visits")
+    assert found["metrics"]["direction"] == 0
+    with pytest.raises(BadInput, match="must be a number, and nowhere below 0"):
+        Condensation(k=10, plan=plan).protect(read_table(frame.with_columns(visits=-pl.col("visits"))))
+
+
 def test_every_measure(measured: dict) -> None:
     assert measured["models"]["repetitions"] == 3
     assert [each["kind"] for each in measured["models"]["models"]] == ["cox", "linear", "logistic"]

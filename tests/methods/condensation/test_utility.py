@@ -104,6 +104,15 @@ def test_rows_that_are_asked_about_are_trained_on_by_neither() -> None:
     assert found["before"] is None or abs(found["before"] - 0.5) < 0.1
 
 
+def test_a_forest_predicts_what_no_line_parts() -> None:
+    source = patients(600).with_columns(died=(pl.col("x").abs() > 0.7).cast(pl.Int64))
+    both = both_of(source, source, plan=PLAN)
+    (line,), (forest,) = (
+        utility.prediction(both, classifier=name) or [{}] for name in ("logistic", "forest")
+    )
+    assert line["before"] < 0.7 < 0.95 < forest["before"] == forest["after"]
+
+
 def test_what_cannot_be_predicted() -> None:
     source = patients(40)
     cox = [{"cox": {"time": "x", "event": "died", "covariates": ["y"]}}]

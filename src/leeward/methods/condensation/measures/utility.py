@@ -60,12 +60,15 @@ def _told(a: Longs, b: Longs) -> float:
     return entropy(a, np.zeros_like(a)) - entropy(a, b)
 
 
-def prediction(both: Both, folds: int = 5) -> list[dict[str, Any]] | None:
-    """How well the plan's logistic models predict patients of groups that were left out, trained on the other groups'
-    original rows (`before`) and on their released ones (`after`): mean area under the curve. A fold does not count
-    whose fit did not converge, or that has one outcome only. None without custody, or without such a model."""
-    if folds < 2:
-        raise BadInput("`measure.prediction`: `folds` must be at least 2.")
+def prediction(both: Both, folds: int = 5, classifier: str = "logistic") -> list[dict[str, Any]] | None:
+    """How well the outcomes of the plan's logistic models are predicted, of patients of groups that were left out, by
+    such a model or a random forest trained on the other groups' original rows (`before`) and on their released ones
+    (`after`): mean area under the curve. A fold does not count whose fit did not converge, or that has one outcome
+    only. None without custody, or without such a model."""
+    if folds < 2 or classifier not in ("logistic", "forest"):
+        raise BadInput(
+            "`measure.prediction`: `folds` must be at least 2, and `classifier` logistic or forest."
+        )
     plan = [each for each in models_of(both.release.parameters.get("plan", ())) if each.kind == "logistic"]
     if both.groups is None or not plan:
         return None
@@ -79,7 +82,7 @@ def prediction(both: Both, folds: int = 5) -> list[dict[str, Any]] | None:
             asked = both.table.frame[row[fold[own] == number]]
             known = [(fold[of] >= 0) & (fold[of] != number) for of in (own, group)]
             trained = both.table.frame[row[known[0]]], both.made[np.flatnonzero(known[1])]
-            scores.append([_score(both, model, each, asked, cut) for each in trained])
+            scores.append([_score(both, model, each, asked, cut, classifier) for each in trained])
         counted = [each for each in scores if None not in each]
         before, after = np.mean(np.array(counted, float), axis=0).tolist() if counted else (None, None)
         found.append({"title": model.title, "before": before, "after": after})
@@ -87,11 +90,21 @@ def prediction(both: Both, folds: int = 5) -> list[dict[str, Any]] | None:
 
 
 def _score(
-    both: Both, model: Model, trained: pl.DataFrame, asked: pl.DataFrame, cut: float | None
+    both: Both, model: Model, trained: pl.DataFrame, asked: pl.DataFrame, cut: float | None, classifier: str
 ) -> float | None:
     known, tested = (design_of(model, each, both.table.columns, cut) for each in (trained, asked))
-    found = fit(model.kind, known)
-    if not found.converged or len(np.unique(tested.outcome)) < 2:
+    if len(np.unique(known.outcome)) < 2 or len(np.unique(tested.outcome)) < 2:
         return None
-    told = tested.matrix @ np.nan_to_num(found.coefficients)
+    if classifier == "forest":
+        from sklearn.ensemble import RandomForestClassifier
+
+        forest = RandomForestClassifier(min_samples_leaf=5, random_state=SEED).fit(
+            known.matrix, known.outcome
+        )
+        told = forest.predict_proba(tested.matrix)[:, 1]
+    else:
+        found = fit(model.kind, known)
+        if not found.converged:
+            return None
+        told = tested.matrix @ np.nan_to_num(found.coefficients)
     return area(told[tested.outcome == 1], told[tested.outcome == 0])
