@@ -64,8 +64,6 @@ VOLUME: dict[str, dict[str, Any]] = {
     "visit": {"level": "visit"},
     "containment": {"level": "containment", "merge_visits": True},
 }
-LARGEST = {"containment": 100_000}
-"""Levels that are not run on larger populations, for their time."""
 KINDS = ("by visits", "enriched")
 DRAWS = ("drawn from the population", "drawn from the biobank", "anonymized alone")
 FALLS = (2.0, FALL)
@@ -79,7 +77,10 @@ def main() -> None:
     parser.add_argument("--patients", type=int, default=POPULATION)
     parser.add_argument("--draws", type=int, default=5, help="cohorts of each kind")
     parser.add_argument("--without", default="", help="a setting of `cohorts` to leave out")
-    parser.add_argument("--sizes", default="10000,30000,100000,300000")
+    parser.add_argument("--sizes", default=f"10000,30000,100000,300000,{POPULATION}")
+    parser.add_argument(
+        "--containment-to", type=int, default=POPULATION, help="no larger population in `volume`"
+    )
     parser.add_argument("--keep", type=Path, help="folder for what was counted")
     options = parser.parse_args()
     vocabulary = options.data / "vocab"
@@ -90,10 +91,13 @@ def main() -> None:
             elif part == "cohorts":
                 lines = cohorts(vocabulary, options.patients, options.draws, place, options.without)
             else:
-                lines = volume(vocabulary, [int(size) for size in options.sizes.split(",")], place)
+                sizes = [int(size) for size in options.sizes.split(",")]
+                lines = volume(vocabulary, sizes, place, options.containment_to)
             script = "python benchmarks/study_visits_population.py --data DIR"
-            without = f" --without {options.without}" if options.without and part == "cohorts" else ""
-            put(part, f"{script} --parts {part}{without}", lines)
+            said = f" --without {options.without}" if options.without and part == "cohorts" else ""
+            if part == "volume" and options.containment_to < POPULATION:
+                said = f" --containment-to {options.containment_to}"
+            put(part, f"{script} --parts {part}{said}", lines)
 
 
 def map_of(vocabulary: Path) -> Path:
@@ -415,13 +419,13 @@ def phecodes_of_traits(vocabulary: Path) -> dict[str, str]:
     return found
 
 
-def volume(vocabulary: Path, sizes: Sequence[int], place: Path) -> list[str]:
+def volume(vocabulary: Path, sizes: Sequence[int], place: Path, contained: int = POPULATION) -> list[str]:
     """What each level keeps of growing populations; processor seconds of the steps between reading and writing."""
     rows = []
     for size in sizes:
         row: dict[str, Any] = {"patients": f"{size:,}"}
         for level in VOLUME:
-            if size > LARGEST.get(level, size):
+            if level == "containment" and size > contained:
                 row[f"{level}: DC % / CC % / CPU, s"] = "not run"
                 continue
             key = f"{size} {level}"
