@@ -30,6 +30,9 @@ COLOURS_KEPT = 96
 
 def draw(tests: Tests, folder: Path, name: str) -> list[str]:
     """Write the plots as PNG; the lines that show them in the page."""
+    import altair as alt
+
+    alt.data_transformers.disable_max_rows()  # dots are drawn here and now, and not kept as data of a page
     folder.mkdir(parents=True, exist_ok=True)
     rows = frame(tests)
     shown = []
