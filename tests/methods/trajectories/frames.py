@@ -69,7 +69,7 @@ def listed(path):
         return {row["node"] for row in csv.DictReader(file)}
 
 
-def as_released(records, published, codes, ages):
+def as_released(records, published, codes, times):
     """The records of the source and their published trajectories, as the measures take them."""
     names = sorted({code for T in records for code, _ in T})
     pairs = [pair for T in records for pair in T]
@@ -87,8 +87,9 @@ def as_released(records, published, codes, ages):
         np.arange(len(records)),
         np.cumsum([0, *map(len, published)]).astype(np.int64),
         codes.nodes_of([code for code, _ in shown]).astype(np.int64),
-        ages.nodes_of([v for _, v in shown]).astype(np.int64),
+        times.hierarchy.nodes_of([v for _, v in shown]).astype(np.int64),
         codes,
-        ages,
-        measures._leaf_of_year(ages)[2],
+        times.hierarchy,
+        np.array([times.first, *times.leaf], np.int64),
+        times,
     )

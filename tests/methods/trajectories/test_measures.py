@@ -18,6 +18,7 @@ from leeward.methods.trajectories import Trajectories, measures
 from leeward.methods.trajectories.report import costs, sections
 from leeward.runs.measure import measure
 from leeward.runs.protect import protect
+from leeward.vocabulary.age import AgeTree
 from leeward.vocabulary.hierarchy import Hierarchy
 
 CODE_PAIRS = [("Any", None), ("S", "Any"), ("a", "S"), ("b", "S"), ("c", "Any")]
@@ -26,7 +27,8 @@ AGE_PAIRS = [  # as a user may write them: blocks out of order, a leaf of severa
     ("12-15", "8-15"), ("8-11", "8-15"), ("4-7", "0-7"), ("0-3", "0-7"),
     *((str(v), f"{v // 4 * 4}-{v // 4 * 4 + 3}") for v in (9, 8, 10, 11, 7, 6, 5, 4, 0, 1, 2, 3)),
 ]  # fmt: skip
-CODES, AGES = Hierarchy.from_pairs(CODE_PAIRS), Hierarchy.from_pairs(AGE_PAIRS)
+CODES, OF_AGES = Hierarchy.from_pairs(CODE_PAIRS), Hierarchy.from_pairs(AGE_PAIRS)
+AGES = AgeTree(OF_AGES, 0, OF_AGES.nodes_of([str(v) if v < 12 else "12-15" for v in range(16)]))
 ICD = oracle.Tree(CODE_PAIRS)
 
 

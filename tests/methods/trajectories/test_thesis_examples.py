@@ -34,7 +34,8 @@ from leeward.vocabulary.hierarchy import Hierarchy
 HYPERTENSION = [("401", None), ("401.0", "401"), ("401.1", "401"), ("401.9", "401")]
 ICD = Tree(HYPERTENSION)
 AGE = full_binary(33, 40)
-SPACE = make_space(Hierarchy.from_pairs(HYPERTENSION), ages.binary(33, 40))
+AGES = ages.binary(33, 40)
+SPACE = make_space(Hierarchy.from_pairs(HYPERTENSION), AGES)
 AS_PRINTED = (
     (("401.1", "33"), ("401.1", "34"), ("401.1", "35")),
     (("401.1", "38"), ("401.1", "40")),
@@ -200,7 +201,7 @@ def test_range_query_on_figure_3c():
     assert sum(probability(asked, T, ICD, AGE, 4) for T in published) == F(5, 3)
     assert workload(FIGURE_3A, 1, 4)[asked] == 2
     expected, queries = average_relative_error(FIGURE_3A, published, ICD, AGE, 1, 4)
-    both = as_released(FIGURE_3A, published, SPACE.code.hierarchy, SPACE.age.hierarchy)
+    both = as_released(FIGURE_3A, published, SPACE.code.hierarchy, AGES)
     found = measures.avgre(both, 1 / 6, years=4)
     assert (found["queries"], found["avgre"]) == (queries, pytest.approx(float(expected)))
 
@@ -209,7 +210,7 @@ def test_iloss_of_figure_3c():
     published = published_at_k_2()
     assert iloss(FIGURE_3A, published, ICD, 0) == F(5, 36)
     assert iloss(FIGURE_3A, published, AGE, 1) == F(11, 192)
-    both = as_released(FIGURE_3A, published, SPACE.code.hierarchy, SPACE.age.hierarchy)
+    both = as_released(FIGURE_3A, published, SPACE.code.hierarchy, AGES)
     expected = {"code": 5 / 36, "age": 11 / 192, "both": 113 / 1152}
     assert measures.loss(both)["iloss"] == pytest.approx(expected)
 
