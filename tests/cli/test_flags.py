@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from leeward.cli.flags import FLAGS, name_flags
+from leeward.cli.flags import FLAGS, from_text, name_flags
 from leeward.cli.main import status_of
 from leeward.cli.options import domains_of
 from leeward.errors import BadInput
+from leeward.fields import declarations
+from leeward.methods.condensation.parameters import Condensation
+from leeward.methods.k_anonymity.parameters import KAnonymity
 from leeward.methods.trajectories.parameters import Trajectories
 from leeward.methods.visits.parameters import Visits
 
@@ -32,6 +35,15 @@ def test_domains_are_ranges_lists_and_files_alike(tmp_path: Path) -> None:
 def test_domains_that_cannot_be_read(texts: list[str]) -> None:
     with pytest.raises(BadInput, match=r"--domains|no such file"):
         domains_of(texts)
+
+
+def test_names_with_numbers_after_a_colon() -> None:
+    known = {each.name: each for each in declarations(KAnonymity)}
+    assert from_text(known["sensitive_columns"], "hiv:3,stage:2") == {"hiv": 3, "stage": 2}
+    assert from_text(known["closeness"], "cost:0.2, age:.5") == {"cost": 0.2, "age": 0.5}
+    assert from_text(known["closeness"], "cost:low") == {"cost": "low"}
+    (refused,) = (each for each in declarations(Condensation) if each.name == "sensitive_columns")
+    assert from_text(refused, "hiv:3") == {"hiv": 3}
 
 
 def test_messages_name_flags_and_their_values() -> None:

@@ -93,6 +93,8 @@ def pairs_of(text: str, each: Declaration) -> dict[str, Any]:
             raise BadInput(f"{each.flag}: entry {place} is not written NAME:VALUE.")
     if len(dict(pairs)) < len(pairs):
         raise BadInput(f"{each.flag}: a name occurs twice; keep one value for each.")
+    if "float" in str(each.hint):
+        return {name: number_of(value) for name, value in pairs}
     takes_numbers = "int" in str(each.hint)
     return {name: int(value) if takes_numbers and value.isdigit() else value for name, value in pairs}
 

@@ -137,7 +137,9 @@ class Condensation(Parameters):
     sensitive_columns: Annotated[
         Mapping[str, int] | None,
         Parameter(
-            "Always refused: no limit on groups bounds what rows tell; see k-anonymize.", shown="never"
+            "Always refused: no limit on groups bounds what rows tell; see k-anonymize.",
+            metavar="COL:L[,COL:L…]",
+            shown="never",
         ),
     ] = field(default=None, hash=False)
 
