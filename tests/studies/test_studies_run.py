@@ -478,3 +478,20 @@ def test_defaults_are_worse_only_beyond_their_interval() -> None:
     verdicts = {cell: found, usable: defaults.verdict_of(usable, figures["same"])}
     assert "| partitioning | paper | all | 2 | 0 | 1 | 1 |" in defaults.summary(verdicts)
     assert "| 300 | no | – | 2 codes 2.00 (2.00–2.00) | – | – |" in defaults.worse(verdicts)
+
+
+def test_phenotypes_of_trajectories(tmp_path: Path) -> None:
+    import benchmarks.study_trajectories_phenotypes as study
+    from tests.laws.cases import events
+
+    (tmp_path / "map.csv").write_text("ICD9,PheCode,Phenotype\n250.0,401,a\n250.1,401,a\n272.0,495,b\n")
+    made = study.cohort_of(events().select("patient", "code", "age"), "small", "icd9")
+    people = (
+        made.require_events()
+        .select("patient")
+        .unique()
+        .with_row_index("Dx")
+        .select("patient", pl.col("Dx") % 2)
+    )
+    page = study.section(replace(made, patients=people), tmp_path / "map.csv", [3], tmp_path, min_cases=3)
+    assert faults_of(page) == [] and page.count("| cells, k = 3 |") == 1 and "| 495 | -1.00 |" in page

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.verify.test_visits import made_up
 
+from leeward.methods.phewas_report import without_regression
 from leeward.methods.visits import Visits
-from leeward.methods.visits.report import without_regression
 from leeward.runs.extract import extract
 from leeward.runs.protect import protect
 

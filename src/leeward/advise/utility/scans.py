@@ -6,6 +6,7 @@ The floor is the same of bootstrap resamples of the patients.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,10 @@ from leeward.advise.plan import Phewas
 from leeward.advise.utility.models import overlaps
 from leeward.advise.utility.verdicts import Kept, judge
 from leeward.analysis.phewas import associations
-from leeward.analysis.phewas.phenotypes import phenotypes_of
+from leeward.analysis.phewas.phenotypes import phecodes_of_tree, phenotypes_of
 from leeward.analysis.regression import Z
 from leeward.errors import BadInput
+from leeward.vocabulary.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     from leeward.cohort.cohort import Cohort
@@ -66,7 +68,11 @@ def compare(scanned: Scanned, release: Release) -> Kept:
     before = hits(scanned.original)
     if not before:
         return judge(line, FIGURE, None, None, reason="the original has no association to keep")
-    after = _scan(line, scanned.mapping, *found)
+    told = None
+    if release.method == "trajectories":
+        tree = Hierarchy.from_csv(release.path("code_hierarchy.csv"))
+        told = phecodes_of_tree(tree, scanned.mapping, tuple(scanned.mapping.codes))
+    after = _scan(line, scanned.mapping, *found, told)
     now = hits(after)
     detail = {"associations": len(before), "kept": len(before & now), "new": len(now - before),
               "mean_overlap_of_intervals": _overlap(scanned.original, after, before)}  # fmt: skip
@@ -95,8 +101,14 @@ def _overlap(before: pl.DataFrame, after: pl.DataFrame, phecodes: set[str]) -> f
     return float(np.mean(np.nan_to_num(overlaps(low, high, other_low, other_high), nan=0.0)))
 
 
-def _scan(line: Phewas, mapping: PhecodeMap, mentions: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
-    phenotypes = phenotypes_of(mentions, people.height, mapping, tuple(mapping.codes))
+def _scan(
+    line: Phewas,
+    mapping: PhecodeMap,
+    mentions: pl.DataFrame,
+    people: pl.DataFrame,
+    told: Mapping[str, frozenset[str]] | None = None,
+) -> pl.DataFrame:
+    phenotypes = phenotypes_of(mentions, people.height, mapping, tuple(mapping.codes), told=told)
     return associations.scan(
         phenotypes, people, [line.exposure], list(line.covariates), min_cases=line.min_cases
     )

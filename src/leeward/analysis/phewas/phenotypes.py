@@ -2,12 +2,12 @@
 
 A case has codes of the phecode in at least `min_codes` visits. A control has none of it, nor of its exclusion range.
 Everybody else is left out. A generalized code counts for a phecode only if all its members map there; a node of a
-hierarchy counts for none (docs/methods/visits.md#phewas).
+hierarchy counts for none (docs/methods/visits.md#phewas), or by `phecodes_of_tree`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,11 @@ import numpy as np
 import polars as pl
 
 from leeward.arrays import Int64s, offsets_of
+from leeward.vocabulary import built_in
+from leeward.vocabulary.classification import Diagnoses
 
 if TYPE_CHECKING:
+    from leeward.vocabulary.hierarchy import Hierarchy
     from leeward.vocabulary.phecode import PhecodeMap
 
 MEMBERS = "|"
@@ -57,6 +60,27 @@ def phecodes_of_label(label: str, mapping: PhecodeMap, vocabularies: Sequence[st
     return frozenset.intersection(*found)
 
 
+def phecodes_of_tree(
+    tree: Hierarchy, mapping: PhecodeMap, vocabularies: Sequence[str]
+) -> dict[str, frozenset[str]]:
+    """The phecodes that each label of a released hierarchy tells: those of all codes at or below it, which are those
+    that the hierarchy lists and, of a classification, all that the map has (it may not list a node's codes)."""
+    known, told = built_in(tree.labels[0]), dict[str, frozenset[str]]()
+    listed = {code for name in vocabularies for code in mapping.codes.get(name, ())}
+    if isinstance(known, Diagnoses):
+        for code in filter(known.is_known, listed):
+            own = _phecodes(code, mapping, vocabularies)
+            told |= {label: told.get(label, own) & own for label, _ in known.path(code)}
+    for leaf in tree.leaves.tolist():
+        own = told.setdefault(tree.labels[leaf], _phecodes(tree.labels[leaf], mapping, vocabularies))
+        above = [tree.labels[node] for node in tree.ancestors(leaf)]
+        told |= {label: told.get(label, own) & own for label in above}
+    # a node over a code that is one itself has a star: `250.*`, `250.0*`
+    return {
+        label: told.get(label.rstrip("*").rstrip("."), told[label]) & told[label] for label in tree.labels
+    }
+
+
 def _phecodes(code: str, mapping: PhecodeMap, vocabularies: Sequence[str]) -> frozenset[str]:
     for name in vocabularies:
         if found := mapping.roll_up(code, name):
@@ -70,15 +94,14 @@ def phenotypes_of(
     mapping: PhecodeMap,
     vocabularies: Sequence[str] = ("icd9",),
     min_codes: int = 1,
+    told: Mapping[str, frozenset[str]] | None = None,
 ) -> Phenotypes:
     """The phenotypes of `mentions` (`person` 0 … people - 1, `visit`, `code`: labels as text, Categorical or Enum),
-    by `vocabularies` in this order. Phecodes without any case are kept where somebody holds them."""
+    by `vocabularies` in this order; `told`: the phecodes of each label, where not by `phecodes_of_label`. Phecodes
+    without any case are kept where somebody holds them."""
     codes = mentions["code"].unique().cast(pl.String).sort().to_list()
-    pairs = [
-        (code, phecode)
-        for code in codes
-        for phecode in sorted(phecodes_of_label(code, mapping, vocabularies))
-    ]
+    found = {code: told[code] if told else phecodes_of_label(code, mapping, vocabularies) for code in codes}
+    pairs = [(code, phecode) for code, phecodes in found.items() for phecode in sorted(phecodes)]
     table = pl.DataFrame(pairs, schema={"code": pl.String, "phecode": pl.String}, orient="row")
     names = tuple(sorted(set(table["phecode"])))
     table = table.with_columns(

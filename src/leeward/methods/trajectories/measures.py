@@ -19,6 +19,7 @@ import polars as pl
 from leeward.analysis.demographics.joint import WholePatient, cohort_in_release, whole_patient
 from leeward.analysis.demographics.released import Concerned
 from leeward.analysis.figures import Measures, figures_of
+from leeward.analysis.phewas.measure import Mentions, phewas
 from leeward.analysis.record_counts import counts_where, labels_of
 from leeward.arrays import AnyArray, Bools, Int64s, distinct_of, first_lists, offsets_of, positions_of
 from leeward.cohort.cohort import Cohort
@@ -34,6 +35,7 @@ from leeward.methods.trajectories.hierarchies import (
     usable_codes,
     years_of,
 )
+from leeward.methods.trajectories.phenotypes import phenotypes
 from leeward.release import Release
 from leeward.vocabulary import built_in, load
 from leeward.vocabulary.age import OPEN_END, AgeTree
@@ -75,12 +77,15 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
     """The figures of released trajectories. Raises BadInput for an unknown measure, another source, or a release
     without its custody folder."""
     both = pair_records(release, select_cohort(release, cohort))
+    mentions = partial(_mentions, release, both.lens)
     measures: Measures = {
         "loss": partial(loss, both, weights=release.parameters["weights"]),
         "usable": partial(usable, both, int(release.guarantee["k"])),
         "avgre": partial(avgre, both),
         "cm": partial(cm, release, both),
         "demographics": partial(demographics, release, cohort),
+        "phenotypes": partial(phenotypes, mentions, both.place, both.times),
+        "phewas": partial(phewas, release, cohort, mentions),
     }
     return figures_of(release, measures, wanted)
 
@@ -95,6 +100,20 @@ def demographics(release: Release, cohort: Cohort) -> WholePatient:
         return found.low, found.expected, found.high
 
     return whole_patient(release, cohort, sets, 0, estimating, lambda concerned, queries: np.zeros(0))
+
+
+def _mentions(release: Release, lens: Trajectories) -> Mentions:
+    """Every pair is a mention of its own, with its `age`."""
+    before = pl.DataFrame(
+        {
+            "person": np.repeat(np.arange(len(lens)), lens.lengths()),
+            "visit": np.arange(len(lens.values)),
+            "code": pl.Series(lens.codes, dtype=pl.Enum(lens.codes)).gather(lens.values),
+            "age": lens.ages,
+        }
+    )
+    after = released_pairs(release).rename({"record": "person", "position": "visit"})
+    return Mentions(lens.patients, before, after, Hierarchy.from_csv(release.path("code_hierarchy.csv")))
 
 
 def select_cohort(release: Release, cohort: Cohort) -> Cohort:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leeward.contracts.trajectories import axis_of
-from leeward.methods import demographics_report
+from leeward.methods import demographics_report, phewas_report
 from leeward.methods.trajectories.hierarchies import CHAPTER
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.codes import names_of_release
-from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
+from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent, table_of
 from leeward.report.summary import Cost, Costs, cost_of_share, counts_off, share
 
 ENOUGH, USELESS = 0.5, 0.1
@@ -35,6 +35,8 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         levels(lost, time),
         counts(measures.get("avgre"), time),
         classes(measures.get("cm")),
+        phenotypes(measures.get("phenotypes"), time),
+        *phewas_report.sections(measures.get("phewas")),
         groups(run, names_of_release(release), time),
         partitions(run),
         demographics_report.section(release, measures),
@@ -172,6 +174,35 @@ def classes(found: Sequence[Figures] | None) -> Section | None:
     rows = tuple((each["column"], *(percent(each[name]) for name in names)) for each in found)
     head = ("column", "wrong (CM)", "wrong if shuffled", "wrong without trajectories")
     return Section("What it cost: classes", (text, Table("Guesses of payload columns", head, rows)))
+
+
+def phenotypes(found: Figures | None, time: str) -> Section | None:
+    """Cases of phecodes that the release tells, and from when on."""
+    if not found:
+        return None
+    cases, phecodes, onset = (found[name] for name in ("cases", "phecodes", "onset"))
+    told = percent(cases["kept"] / max(1, cases["original"]))
+    text = (
+        "A recipient counts a published code as a phecode where all codes below it have that phecode. Of "
+        f"{number(cases['original'])} cases (a patient with a phecode) {told} are told, and of "
+        f"{number(phecodes['original'])} phecodes {number(phecodes['kept'])}; {number(cases['false'])} cases are "
+        f"false. First {time}s told are {years_of(onset['median'])} off (median)."
+    )
+    table = table_of(
+        "The phecodes of most patients",
+        found["most"],
+        ("phecode", "phecode", str),
+        ("phenotype", "phenotype", str),
+        ("cases", "original", number),
+        ("kept", "kept", number),
+        ("false", "false", number),
+        (f"first {time} off (median)", "median", years_of),
+    )
+    return Section("Phenotypes", (text, table))
+
+
+def years_of(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f} years"
 
 
 def groups(run: Figures, names: Mapping[str, str], time: str) -> Section | None:

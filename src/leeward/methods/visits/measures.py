@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,12 +17,10 @@ import polars as pl
 from leeward.analysis.demographics.joint import WholePatient, figures_of_records, records_in_release
 from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.analysis.figures import Measures, figures_of
-from leeward.analysis.phewas import associations
-from leeward.analysis.phewas.phenotypes import phenotypes_of
+from leeward.analysis.phewas.measure import Mentions, phewas
 from leeward.arrays import Float64s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.visits import Visits
-from leeward.errors import BadInput
 from leeward.methods.visits.sets import Distinct, VisitSets
 from leeward.methods.visits.visit_lists import (
     SEPARATOR,
@@ -34,8 +32,6 @@ from leeward.methods.visits.visit_lists import (
 from leeward.release import Release
 
 DEFAULTS = ("retention", "risk", "demographics")
-PVALUES_KEPT = 20_000
-"""Most tests listed individually for the plots."""
 
 
 def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -44,7 +40,7 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
     measures: Measures = {
         "retention": partial(retention, release, cohort),
         "risk": partial(risk, release, cohort),
-        "phewas": partial(phewas, release, cohort),
+        "phewas": partial(phewas, release, cohort, partial(_mentions, release, cohort)),
         "demographics": partial(whole_patient, release, cohort),
     }
     return figures_of(release, measures, wanted)
@@ -133,68 +129,11 @@ def _few(visits: VisitSets, labels: int, k: int) -> dict[str, Any]:
     }
 
 
-def phewas(
-    release: Release,
-    cohort: Cohort,
-    *,
-    predictors: str | Sequence[str] = (),
-    covariates: str | Sequence[str] = (),
-    map: Any = None,  # noqa: A002  # the option's name
-    ignored: bool = False,
-    min_codes: int = 1,
-    min_cases: int = 25,
-    test: Literal["allelic", "logistic"] = "allelic",
-    vocabularies: str | Sequence[str] = (),
-) -> dict[str, Any]:
-    """Associations in the original and in the release, with lost and false ones.
-
-    `phecodes`: number tested in each. `regressions`: number in each by outcome
-    (`analysis.phewas.associations.OUTCOMES`). `comparison`: significant associations by predictor and rule. `totals`:
-    over all predictors, by rule. `tests`: both p of each phecode; `effect` is a log odds ratio, `beta` that of the
-    regression. `effects`: how far these moved.
-    `predictors`, `covariates`: columns of the patients, and of the release's payload. `map`: one or more phecode files;
-    left out: the one added.
-    """
-    predictors, covariates = _columns(predictors), _columns(covariates)
-    if not predictors:
-        raise BadInput(
-            "`measure: phewas` needs `predictors`, the columns of the patients that hold the SNPs."
-        )
-    mapping = associations.mapping_of(map, ignored=bool(ignored))
-    vocabularies = tuple(_columns(vocabularies) or mapping.codes)
-    min_codes, min_cases = int(min_codes), int(min_cases)
-    if test not in ("allelic", "logistic"):
-        raise BadInput(f"`measure: phewas`: `test` is allelic or logistic; got {test}.")
+def _mentions(release: Release, cohort: Cohort) -> Mentions:
     lens = cohort.visits(merged=not {"visit", "date"} & set(cohort.require_events().columns))
-    people = _people(cohort, lens, [*predictors, *covariates])
-    mentions = lists_of(release).entries().rename({"record": "person"})
-    before = phenotypes_of(mentions_of(lens), len(lens), mapping, vocabularies, min_codes)
-    after = phenotypes_of(mentions, release.records, mapping, vocabularies, min_codes)
-    carried = _payload(release, [*predictors, *covariates])
-    original = associations.scan(before, people, predictors, covariates, min_cases=min_cases)
-    anonymized = associations.scan(after, carried, predictors, covariates, min_cases=min_cases)
-    scans = {"original": original, "anonymized": anonymized}
-    comparison = associations.compare(original, anonymized, test)
-    tests = _pair_tests(original, anonymized, test, mapping)
-    tested = pl.col("p" if test == "logistic" else "p_allelic").is_not_null()
-    return {
-        "test": test,
-        "min_codes": min_codes,
-        "min_cases": min_cases,
-        "phecodes": {name: of.filter(tested)["phecode"].n_unique() for name, of in scans.items()},
-        "regressions": {
-            name: {outcome: of.filter(regression=outcome).height for outcome in associations.OUTCOMES}
-            for name, of in scans.items()
-        },
-        "comparison": comparison.select("original", "kept", "lost", "false", "predictor", "rule").to_dicts(),
-        "totals": associations.totals(comparison),
-        "effects": associations.compare_effects(tests),
-        "tests": tests.to_dicts(),
-    }
-
-
-def _columns(given: str | Sequence[str] | None) -> list[str]:
-    return [given] if isinstance(given, str) else [str(each) for each in given or ()]
+    return Mentions(
+        lens.patients, mentions_of(lens), lists_of(release).entries().rename({"record": "person"})
+    )
 
 
 def mentions_of(lens: Visits) -> pl.DataFrame:
@@ -202,60 +141,6 @@ def mentions_of(lens: Visits) -> pl.DataFrame:
     table = lens.table()
     codes = pl.Series(lens.codes, dtype=pl.Enum(lens.codes)).gather(table["code"])
     return table.select(pl.col("patient").alias("person"), "visit", codes.alias("code"))
-
-
-def _people(cohort: Cohort, lens: Visits, names: Sequence[str]) -> pl.DataFrame:
-    if cohort.patients is None or any(name not in cohort.patients.columns for name in names):
-        raise BadInput(
-            f"`measure: phewas`: {cohort.name} has no patients' columns {', '.join(names)}; read them with "
-            "`columns: {patients: [...]}`."
-        )
-    wanted = lens.patients.alias("patient").to_frame()
-    return wanted.join(
-        cohort.patients.select("patient", *names), on="patient", how="left", maintain_order="left"
-    )
-
-
-def _payload(release: Release, names: Sequence[str]) -> pl.DataFrame:
-    records = release.table("records.parquet")
-    if any(name not in records.collect_schema().names() for name in names):
-        raise BadInput(
-            f"`measure: phewas`: the release does not carry {', '.join(names)}; release them with `payload`."
-        )
-    return records.select("record", *names).collect().sort("record")
-
-
-def _pair_tests(before: pl.DataFrame, after: pl.DataFrame, test: str, mapping: Any) -> pl.DataFrame:
-    """Both p and effects of each test, for the plots: those of the smallest p where there are too many."""
-    column = "p" if test == "logistic" else "p_allelic"
-    keys, fitted = ["predictor", "phecode"], ["beta", "error"]
-    effect = pl.col("beta") if test == "logistic" else pl.col("odds_ratio").log()
-    both = (
-        before.select(*keys, "cases", *fitted, pl.col(column).alias("p_original"), effect.alias("effect"))
-        .join(
-            after.select(*keys, *fitted, pl.col(column).alias("p")).rename(
-                {name: f"{name}_anonymized" for name in ("p", *fitted)}
-            ),
-            on=keys,
-            how="full",
-            coalesce=True,
-        )
-        .filter(pl.col("p_original").is_not_null() | pl.col("p_anonymized").is_not_null())
-        .sort("p_original", *keys, nulls_last=True)
-        .head(PVALUES_KEPT)
-        .sort(keys)
-    )
-    rows = both.with_columns(
-        pl.col("effect").replace([float("inf"), float("-inf")], None),
-        category=pl.col("phecode").replace_strict(
-            dict(mapping.categories), default="other", return_dtype=pl.String
-        ),
-        phenotype=pl.col("phecode").replace_strict(
-            dict(mapping.phenotypes), default="", return_dtype=pl.String
-        ),
-    )
-    columns = ("p_original", "effect", "cases", "p_anonymized", "category", "phenotype")
-    return rows.select(*keys, *columns, *fitted, "beta_anonymized", "error_anonymized")
 
 
 def whole_patient(release: Release, cohort: Cohort) -> WholePatient:
