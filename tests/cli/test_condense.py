@@ -95,6 +95,14 @@ def test_mistakes_write_nothing(
     assert not (here / "out").exists()
 
 
+def test_limits_of_sensitive_columns(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--k", "5", "--sensitive-columns", "Stage:2", "--closeness", "SurvInterval:0.2"]
+    assert status_of(["k-anonymize", "registry.csv", *flags, "-o", "out", "--seed", "1"]) == 0
+    assert "At most 1 in 2" in (here / "out/share/README.md").read_text()
+    assert status_of(["condense", "registry.csv", *flags[:4], "-o", "no"]) == 2
+    assert "`--sensitive-columns` must be left out" in capsys.readouterr().err
+
+
 def test_a_plan_without_an_events_value_is_released(here: Path) -> None:
     """The README and the verifier write it alike."""
     (here / "plan.yaml").write_text(PLAN.replace("event_value: 0, ", ""))

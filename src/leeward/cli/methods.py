@@ -232,7 +232,8 @@ def run_and_tell(
 
     handover = handover_of(parameters)
     given = {key: value for key, value in parameters.items() if value not in (None, ())}
-    source, population = _with_columns(source, population, given, METHODS[method].columns_of(given))
+    if METHODS[method].source == "events":
+        source, population = _with_columns(source, population, given, METHODS[method].columns_of(given))
     try:
         spec = Spec(
             source=source,
