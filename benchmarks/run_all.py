@@ -123,8 +123,6 @@ python benchmarks/study_visits.py --data DIR --parts drugs
 python benchmarks/study_visits_population.py --data DIR --parts rare
 python benchmarks/study_visits_population.py --data DIR --parts cohorts --without containment
 python benchmarks/study_visits_population.py --data DIR --parts volume --containment-to 300000
-python benchmarks/study_condensation.py --data DIR --repetitions 10
-python benchmarks/study_condensation.py --data DIR --repetitions 40
 python benchmarks/study_condensation.py --data DIR
 python benchmarks/study_queries.py --data DIR
 python benchmarks/study_queries_seasons.py --parts seasons

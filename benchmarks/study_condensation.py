@@ -289,7 +289,7 @@ def main() -> None:
     every = sets(given.data)
     ready_of = lru_cache(lambda name: ready(every[name]()))
     found = found_of(ready_of, given.sets.split(","), given.repetitions, given.keep)
-    write_page(found, f"python benchmarks/study_condensation.py --data DIR --repetitions {given.repetitions}")
+    write_page(found, "python benchmarks/study_condensation.py --data DIR")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from objections import ended
 from study_condensation_figures import bars
 from study_condensation_methods import METHODS, K
 from study_condensation_sets import BARS, DEVELOPED_ON
-from study_condensation_words import BODY, HEAD, READING
+from study_condensation_words import BODY, DRAWS, HEAD, READING
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "condensation.md"
 KEYS = ("significance", "direction", "outside")
@@ -123,7 +123,8 @@ class Found:
 
     @cached_property
     def sets(self) -> list[str]:
-        return [name for name in BARS if f"about/{name}" in self.kept]
+        """The sets of which every method's first seeds are there."""
+        return [name for name in BARS if all(f"{name}/{method}/0" in self.kept for method in METHODS)]
 
     def all(self, name: str, method: str, what: str) -> list[Any]:
         """What every repetition found."""
@@ -137,8 +138,9 @@ class Found:
             found.setdefault(key.rpartition("/")[0], []).append(value)
         return found
 
-    def repetitions(self, name: str) -> int:
-        return len(self.all(name, "bootstrap", "plan"))
+    def repetitions(self, name: str, method: str = "copula") -> int:
+        """How many seeds a method has; unless one is named, as many as every method that draws has at least."""
+        return len(self.all(name, method, "plan"))
 
     def metric(self, name: str, method: str, key: int, models: Sequence[int]) -> Estimate:
         return metric_of(self.all(name, method, "plan"), models, key)
@@ -197,12 +199,13 @@ def rivals(found: Found) -> str:
 def aims(found: Found) -> str:
     """What `balanced` is meant to keep, and whether it does, in the model that loses most."""
     rows = []
-    for name in found.sets:
-        judged = verdict(
-            *(found.all(name, method, "plan") for method in ("balanced", "bootstrap")), BARS[name]
-        )
+    for name in BARS:
+        own, floor = (found.all(name, method, "plan") for method in ("balanced", "bootstrap"))
+        if not own or not floor:
+            continue
+        judged = verdict(own, floor, BARS[name])
         kind = "development" if name in DEVELOPED_ON else "evaluation"
-        rows.append([f"{name} ({kind})", found.repetitions(name), *judged])
+        rows.append([f"{name} ({kind})", len(own), *judged])
     return table(
         [
             "set",
@@ -400,11 +403,22 @@ def sets_table(found: Found) -> str:
 
 def page_of(found: Found, command: str) -> str:
     taken = found.kept["taken"]
-    most = max(found.repetitions(name) for name in found.sets)
+    seeds = [
+        f"{name} {found.repetitions(name)} ({found.repetitions(name, 'balanced')})" for name in found.sets
+    ]
+    risks = [
+        len(found.all(name, "bootstrap", what)) for name in found.sets for what in ("attacked", "membership")
+    ]
     head = HEAD.format(
-        k=K, machine=taken[0], commit=taken[1], command=command, unseen=f"{100 * none_seen(most):.1f}", most=most,
+        k=K,
+        sets=len(found.sets),
         glance=glance(found),
-    )  # fmt: skip
+        machine=taken[0],
+        commit=taken[1],
+        command=command,
+        seeds=", ".join(seeds),
+        risks=" to ".join(map(str, sorted({min(risks), max(risks)}))),
+    )
     body = BODY.format(
         k=K,
         rivals=rivals(found),
@@ -415,8 +429,10 @@ def page_of(found: Found, command: str) -> str:
         models=models_table(found),
         linkage=linkage_table(found),
         weights=weights_table(found),
-        draws=draws_table(found),
     )
+    registries = {key.rpartition("/")[2] for key in found.kept if key.startswith("draws/")}
+    if registries:
+        body += DRAWS.format(registries=f"{len(registries)} other seeds", draws=draws_table(found))
     return f"{head.strip()}\n\n{READING.strip()}\n\n{body.strip()}\n"
 
 

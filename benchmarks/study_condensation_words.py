@@ -4,8 +4,8 @@ from __future__ import annotations
 
 HEAD = """# Condensation: Gal et al. 2014 again
 
-What condensation and its opponents leave of recipients' models at K = {k}: means over seven sets and three models (Cox,
-linear, logistic). `balanced` is the default, `improved` the paper's algorithm. *Changed significance*, *changed
+What condensation and its opponents leave of recipients' models at K = {k}: means over {sets} sets and three models
+(Cox, linear, logistic). `balanced` is the default, `improved` the paper's algorithm. *Changed significance*, *changed
 direction* (of significant coefficients) and *outside* the original 95 % interval are shares of coefficients, ± half of
 a 95 % interval over repetitions. *No fit*: fits that did not converge, which enter no mean. *Membership*: the chance
 that a patient in the release is nearer to a released row than one who is not (0.5: nothing is given away). *Times
@@ -14,12 +14,22 @@ where times tie).
 
 {glance}
 
-{machine}. Commit {commit}. Command: `{command}`. Up to {most} seeds, fewer of large sets ([the sets](#the-sets));
-risks of fewer. Where every one of {most} repetitions gave the same, up to {unseen} % of all could differ (95 %,
-one-sided). `balanced` was designed on prostate, rotterdam, support2 and lung, so their figures favour it.
+{machine}. Commit {commit}. Command: `{command}`, stopped by the clock.
+Seeds of every method (of `balanced` and the bootstrap): {seeds};
+of risks {risks}. `balanced` was designed on prostate, rotterdam, support2 and lung, so their figures favour it.
 """
 
 READING = """
+- **At about equal risk `balanced` keeps the plan's models best.** Trees with leaves of K and R-microhybrid give away
+  about as much or a little less, and change 24.7 and 13.7 % of the significances against 3.5 %. Of 18 models,
+  R-microhybrid is better in one; `k-anonymity` on known columns in three, and it gives away 23.7 % of the exact times.
+- **Opponents win elsewhere.** `condensation`, R-microhybrid, the copula and centroids hide better who is in the table,
+  on three to five of six sets. Where a [covariate is the outcome](#outcomes-that-balanced-was-not-given), R-microhybrid
+  changes half as many significances and leaves half as many coefficients outside.
+- **Most of the lead over `improved` is the plan.** Without one `balanced` changes 11.2 %, `improved` with it 15.9 %. A
+  logistic model left out of the plan, or cut elsewhere, is still changed less than in a bootstrap.
+- **The aims** are reached on four of seven sets, missed on colon (one repetition in 40 with a changed direction), and
+  not established on lung and support2, of which there are ten repetitions. Of support2 there is nothing else.
 """
 
 BODY = """
@@ -110,10 +120,13 @@ w is 0.5 in all other tables; `weight: pilot` ([how](../methods/condensation.md#
 Both rows have the same seeds.
 
 {weights}
+"""
 
+DRAWS = """
 ## Other seeds of lung and colon
 
-Ten made-up registries each (seeds 1 to 10), two repetitions each: the mean over registries ± half of its interval.
+Made-up registries of {registries}, two repetitions each: the mean over registries ± half of its
+interval.
 
 {draws}
 """

@@ -27,8 +27,13 @@ def test_every_page_ends_with_three_objections() -> None:
 
 def test_words_of_whole_pages_are_those_of_their_studies() -> None:
     """What a run would write is what the page says, so that no word is lost when a study runs again."""
+    import study_condensation_words
     import study_queries_words
     from study_censoring import READING
 
-    for words, page in ((READING, "censoring"), (study_queries_words.TAIL, "queries")):
+    for words, page in (
+        (READING, "censoring"),
+        (study_condensation_words.READING, "condensation"),
+        (study_queries_words.TAIL, "queries"),
+    ):
         assert words.strip() in (STUDIES / f"{page}.md").read_text(encoding="utf-8")
