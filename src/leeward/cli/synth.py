@@ -165,15 +165,7 @@ def repeats(
 @flag("--held-out", None, "Templates and identities that the models were not trained with.", is_flag=True)
 @flag("--seasons", "STRENGTH", "How strongly conditions follow their seasons: 0 not at all, 1 as published.",
       type=float, default=0, show_default=True)  # fmt: skip
-def notes(
-    patients: int,
-    out: str,
-    count: int | None,
-    spans: str | None,
-    held_out: bool,
-    seasons: float,
-    seed: int | None,
-) -> None:
+def notes(patients: int, out: str, count: int | None, spans: str | None, held_out: bool, **plan: Any) -> None:
     """Write made-up clinical notes of several kinds, as a file with the columns note, patient, date and text.
 
     \b
@@ -183,15 +175,14 @@ def notes(
       leeward synth notes --patients 100 --held-out --seed 7 -o notes.parquet --spans gold.jsonl
       leeward synth notes --patients 1500 --notes 2867 --seasons 1 --seed 1 -o seasons.parquet
 
-    With --seasons influenza, pneumonia, cough … are met more often in winter, rhinitis in early summer, kidney stones
-    in late summer; each month keeps its share of the visits.
+    With --seasons coughs are met more often in winter, rhinitis in June …; months keep their shares of the visits.
     """
     from leeward.runs.progress import watch
     from leeward.synthetic.notes import NotePlan, write_notes
 
-    plan = NotePlan(patients, count, "held-out" if held_out else "training", seed, seasons)
+    planned = NotePlan(patients, count, "held-out" if held_out else "training", **plan)
     with watch(None) as say:
-        written = write_notes(out, plan, spans=spans, progress=lambda done: say(f"{done:,} notes"))
+        written = write_notes(out, planned, spans=spans, progress=lambda done: say(f"{done:,} notes"))
     click.echo(f"{out}: {written:,} notes of {patients:,} patients")
 
 

@@ -22,8 +22,8 @@ README = """# Clinical notes as tables of i2b2, by HIPAA's Safe Harbor rule
 code that a note states. Of dates only the year is the patient's: `start_date` is 1 January, or 1900-01-01 for an
 unknown year. Ages above 89 are `AGE:90`; ages from which one above 89 would follow are left out.
 
-Nothing is guaranteed: a patient may be the only one of an age and sex in a year. Programs read the notes, and programs
-err. Whoever gets these tables must not try to find out who the patients are.
+Nothing is guaranteed: a patient may be the only one of an age and sex in a year, and programs that read notes err.
+Whoever gets these tables must not try to find out who the patients are.
 """
 
 

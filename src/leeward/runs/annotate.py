@@ -201,12 +201,13 @@ def annotate(
         table = with_disagreements(rows.select("note", *ROW.names))
         _write_tables(pending, frame, table)
         _write_texts(pending, rows, mode, sum(foreign.values()), "" if restricted is None else ZIPS)
-        if i2b2 == "full":
-            _write_star(pending, "custody", star.build_star(table, words))
-        elif i2b2 is not None:
-            rule = star.generalize_by_safe_harbor(table, restricted)
-            _write_star(pending, "share", star.build_star(rule, words))
-            pending.put("share/i2b2/README.md", star.README)
+        if i2b2 is not None:
+            where, kept = "custody", table
+            if i2b2 == "safe-harbor":
+                where, kept = "share", star.generalize_by_safe_harbor(table, restricted)
+                pending.put("share/i2b2/README.md", star.README)
+            for name, part in star.build_star(kept, words).items():
+                pending.put(f"{where}/i2b2/{name}.csv", part.write_csv())
         by_category = _count_categories(rows)
         figures: dict[str, Any] = {
             "notes": table.height,
@@ -368,11 +369,6 @@ def _figures_of(table: pl.DataFrame, by_category: Mapping[str, int]) -> dict[str
         "disagreeing": int((table["disagrees"].list.len() > 0).sum()),
         "known": {name: int(table[name].is_not_null().sum()) for name in columns},
     }
-
-
-def _write_star(pending: Draft, where: str, tables: Mapping[str, pl.DataFrame]) -> None:
-    for name, frame in tables.items():
-        pending.put(f"{where}/i2b2/{name}.csv", frame.write_csv())
 
 
 def _write_texts(pending: Draft, rows: pl.DataFrame, mode: str | None, foreign: int, zips: str) -> None:

@@ -75,10 +75,9 @@ def replace(
             continue  # the rest of a span partly covered by another may be blank
         kept = text[past : span.start]
         words = text[span.start : span.end]
+        new = _replacement(words, span, mode, keys, patient, note, year)
         if span.category == "zip" and restricted is not None and ZIP.fullmatch(words):
             new = ("000" if words[:3] in restricted else words[:3]) + "**"
-        else:
-            new = _replacement(words, span, mode, keys, patient, note, year)
         start = length + len(kept)
         if done and not kept.strip() and new == pieces[-1] and mode == "removed":
             past = span.end  # "[NAME] [NAME]" would tell how many words a name has

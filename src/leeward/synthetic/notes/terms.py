@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -14,7 +13,6 @@ from leeward.errors import BadInput
 from leeward.notes.lexicon import Lexicon
 from leeward.synthetic.notes.draft import Dice
 from leeward.synthetic.notes.people import MONTH_WEIGHTS
-from leeward.texts import list_words
 
 CATEGORIES = ("symptom", "disease", "test", "drug")
 
@@ -35,18 +33,11 @@ FIRST_TERM = 0.6
 """Share of mentions by a concept's preferred name; the others use a synonym or abbreviation."""
 
 SEASONS = {
-    "influenza": (1, 50.0),
-    "acute bronchitis": (1, 5.0),
-    "gastroenteritis": (1, 10.0),
-    "pneumonia": (1, 2.2),
-    **dict.fromkeys(
-        list_words("upper respiratory infection;COPD;cough;sore throat;runny nose;shortness of breath", ";"),
-        (1, 1.7),
-    ),
-    "congestive heart failure": (2, 1.2),
-    "allergic rhinitis": (6, 300.0),
-    "kidney stones": (8, 1.5),
-}
+    "influenza": (1, 50.0), "acute bronchitis": (1, 5.0), "gastroenteritis": (1, 10.0), "pneumonia": (1, 2.2),
+    "upper respiratory infection": (1, 1.7), "COPD": (1, 1.7), "cough": (1, 1.7), "sore throat": (1, 1.7),
+    "runny nose": (1, 1.7), "shortness of breath": (1, 1.7), "congestive heart failure": (2, 1.2),
+    "allergic rhinitis": (6, 300.0), "kidney stones": (8, 1.5),
+}  # fmt: skip
 """Condition -> month of its peak, and how many times as many cases are at the peak as half a year later.
 
 Influenza peaks from December to February, nearly all of it from October to April (FluSurv-NET). Bronchitis: 171.4
@@ -70,7 +61,7 @@ class Terms:
         """Collect the lexicon's concepts with an unambiguous term; `seasons` is the strength of `season`. Raises
         BadInput when a category has none."""
         found_seasons = [(lexicon.find(name), season(*each, seasons)) for name, each in SEASONS.items()]
-        of_concept = {concept.id: each for concept, each in found_seasons if concept is not None and seasons}
+        rises = {concept.id: each for concept, each in found_seasons if concept is not None}
         listed: dict[str, list[tuple[str, tuple[str, ...]]]] = {category: [] for category in CATEGORIES}
         for concept in lexicon.concepts:
             plain = tuple(term.text for term in concept.terms if not term.ambiguous)
@@ -87,7 +78,11 @@ class Terms:
                 sorted(concepts, key=lambda one: (rank.get(one[0], len(rank)), _hash(one[0])))
             )
             weights = _weigh(sum(one[0] in rank for one in concepts), len(concepts))
-            cumulated[category] = _cumulate([one[0] for one in ordered[category]], weights, of_concept)
+            here = [rises.get(one[0], (1.0,) * 12) for one in ordered[category]]
+            cumulated[category] = tuple(
+                _cumulate([w * rise[month] for w, rise in zip(weights, here, strict=True)])
+                for month in range(12)
+            )
         return cls(ordered, cumulated, lexicon)
 
     def named(self, text: str) -> tuple[str, str] | None:
@@ -141,15 +136,6 @@ def _weigh(common: int, total: int) -> list[float]:
     return [weight + (1 - share) / total for weight in weights]
 
 
-def _cumulate(
-    concepts: list[str], weights: list[float], seasons: Mapping[str, tuple[float, ...]]
-) -> tuple[tuple[float, ...], ...]:
-    """Cumulated weights for each month; where no concept has a season, one and the same table."""
-    here = {place: seasons[concept] for place, concept in enumerate(concepts) if concept in seasons}
-    months = []
-    for month in range(12 if here else 1):
-        sums = list(
-            accumulate(w * here[place][month] if place in here else w for place, w in enumerate(weights))
-        )
-        months.append((*(value / sums[-1] for value in sums[:-1]), 1.0))
-    return tuple(months) * (1 if here else 12)
+def _cumulate(weights: list[float]) -> tuple[float, ...]:
+    sums = list(accumulate(weights))
+    return (*(value / sums[-1] for value in sums[:-1]), 1.0)

@@ -33,8 +33,6 @@ SCHEMA = pa.schema(
 )
 CARELESS, TERSE = 0.25, 0.3
 """Shares of notes with typing errors, and in hurried style."""
-STRONGEST = 5
-"""Largest strength of seasons."""
 SLIPS = 0.04
 """Share of text pieces and health terms with a typing error, in a careless note."""
 
@@ -58,8 +56,8 @@ class NotePlan:
             raise BadInput(f"`notes` must be at least 1; got {self.notes}.")
         if self.split not in get_args(Split):
             raise BadInput(f"`split` must be one of {', '.join(get_args(Split))}.")
-        if not 0 <= self.seasons <= STRONGEST:
-            raise BadInput(f"`seasons` must lie between 0 and {STRONGEST}; got {self.seasons}.")
+        if not 0 <= self.seasons <= 5:
+            raise BadInput(f"`seasons` must lie between 0 and 5; got {self.seasons}.")
 
 
 @dataclass(frozen=True)
