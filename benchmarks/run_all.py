@@ -117,6 +117,8 @@ python benchmarks/study_trajectories.py --data DIR
 python benchmarks/study_trajectories_bounds.py --parts baseline
 python benchmarks/study_trajectories_bounds.py --parts pairs
 python benchmarks/study_trajectories_bounds.py --parts seeds
+python benchmarks/study_trajectories_bounds.py --parts ranges
+python benchmarks/study_trajectories_bounds.py --parts others
 python benchmarks/study_trajectories_phenotypes.py --data DIR --k 2,5,10
 python benchmarks/study_visits.py --data DIR --parts uci --draws 3
 python benchmarks/study_visits.py --data DIR --parts drugs
