@@ -121,7 +121,7 @@ def ranges_part(sets: list[Set], folder: Path) -> str:
     return (
         "AvgRE (number of questions) where the ages of a question are ranges (the thesis's footnote 8): all sets of "
         "(code, range) in at least 1 % of the trajectories, the 20,000 most frequent if more; k = 5. One year is Fig. "
-        "12. No wider range coincides with a block of the tree of ages. Other sets reach 1 % where ranges are wider, so "
+        "12. No wider range coincides with a block of the tree of ages. Other sets reach 1 % where ranges are wider: "
         "a row's errors do not show what a range is worth; columns compare clusterings.\n\n"
         + table(head, [ranges(each, name, folder) for each in sets for name in CLUSTERINGS])
     )

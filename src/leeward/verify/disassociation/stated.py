@@ -126,7 +126,8 @@ def sensitive_values(share: Share, classes: Classes) -> list[Check]:
     )
     unequal += not keyed.equals(keyed.sort("class", "place", "value", nulls_last=True, maintain_order=True))
     limited = table.drop_nulls("value").join(wanted, on=["class", "column"])
-    frequent = limited.filter(pl.col("records") * pl.col("ell") > pl.col("all")).height
+    # more than 1 in L, by a quotient: a product with a large L would overflow
+    frequent = limited.filter(pl.col("records") > pl.col("all") // pl.col("ell")).height
     return [
         of_count(
             "sensitive_counts",
