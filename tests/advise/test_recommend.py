@@ -320,6 +320,7 @@ def test_the_schema_takes_what_the_reader_takes() -> None:
         *LINES,
         "linear",
         "logistic",
+        "poisson",
         "cox",
     }
     counts = next(shape["properties"]["counts"] for shape in shapes[1:] if "counts" in shape["properties"])
