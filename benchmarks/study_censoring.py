@@ -287,8 +287,8 @@ def synthetic_part(folder: Path, out: Path) -> list[str]:
             f"{SAMPLE_PATIENTS:,}. Mean mentions of {', '.join(FOUR)} (seed {SEEDS[0]}): population "
             f"{means(population)} (thesis {', '.join(map(str, POPULATION_MEANS))}), sample "
             f"{means(sample)} (thesis {', '.join(map(str, SAMPLE_MEANS))}). Only these means, the "
-            "sizes and the share of unique records are published; the joint distribution is ours, so Tables 1 and 2 "
-            "can agree in kind only.\n"
+            "sizes and the share of unique records are published; the joint distribution is ours, fitted to the "
+            "pattern of Table 1, which so proves little.\n"
         ),
         "### Figure 2: distinguishability\n",
         *figure_2("synthetic", pairs, out),
@@ -337,9 +337,9 @@ READING = """\
 Under the thesis's rule (GCCens) a made-up population of its shape gives a mean loss whose interval over five
 populations contains the thesis's figure in eight of the ten different cells of Tables 1 and 2 (not at cap 3 with k =
 5: .025 ± .017 for .046, and not at cap 5: .091 ± .017 for .119), and 15.6 ± 10.8 % of the records are changed (thesis
-16 %). Losses rise with k and with the cap as there. Standard deviations are smaller here, so the thesis's losses are
-in fewer records. By the default scope the same populations lose next to nothing: .000 at k = 5, .001 at k = 25, .003
-at cap 10.
+16 %). Losses rise with k and with the cap as there. Standard deviations are smaller here at k = 5 and 10, so the
+thesis's losses are less even. By the default scope the same populations lose next to nothing: .000 at k = 5, .001 at
+k = 25, .003 at cap 10.
 
 ## Groups, and who knows the rule
 

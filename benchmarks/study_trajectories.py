@@ -333,7 +333,10 @@ def statements(
             )
         )
     rows.append(
-        ("Baseline never better than A-GS", "yes" if not worse else f"no: better on {', '.join(worse)}")
+        (
+            "Baseline never better than A-GS (ILM + ALM)",
+            "yes" if not worse else f"no: better on {', '.join(worse)}",
+        )
     )
     smallest = [
         max(lost.ilm, lost.alm)
