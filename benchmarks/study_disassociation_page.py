@@ -185,14 +185,15 @@ def named(row: dict[str, Any]) -> str:
 def against_table(found: dict[str, Any]) -> str:
     columns = (
         "cohort, policy", "W1 support", "queries, all", "CBA keeps", "default", "paper", "CBA", "p default = CBA",
-        "p paper = CBA", "both keep", "default", "paper", "UGACLIP", "default, all queries", "paper, all queries",
+        "p paper = CBA", "both keep", "default, both keep", "paper, both keep", "UGACLIP", "default, all queries",
+        "paper, all queries",
     )  # fmt: skip
     return table(
         columns,
         (
             (
-                named(r), percent(r["support"], 3), r["all_queries"], r["queries"], r["default"], r["paper"], r["cba"],
-                p_value(r["p_default"]), p_value(r["p_paper"]), r["queries_both_keep"], r["default_both"],
+                named(r), percent(middle(r["support"]), 3), r["all_queries"], r["queries"], r["default"], r["paper"],
+                r["cba"], p_value(r["p_default"]), p_value(r["p_paper"]), r["queries_both_keep"], r["default_both"],
                 r["paper_both"], r["ugaclip"], r["default_all"], r["paper_all"],
             )
             for r in rows_of(found, "against")
@@ -427,7 +428,8 @@ def chart(
     panels = encoded.properties(width=330, height=230).facet(
         column=alt.Column("cohort:N", title=None, sort=list(COHORTS))
     )
-    svg: str = vl_convert.vegalite_to_svg(panels.properties(background="white").to_json())
+    room = {"left": 5, "top": 5, "bottom": 5, "right": 40}  # other fonts than ours are wider
+    svg: str = vl_convert.vegalite_to_svg(panels.properties(background="white", padding=room).to_json())
     return svg
 
 

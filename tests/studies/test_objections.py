@@ -1,7 +1,8 @@
-"""Every study page ends with what the study cannot say."""
+"""Every study page ends with what the study cannot say; pages made from kept figures are up to date."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -23,6 +24,23 @@ def test_every_page_ends_with_three_objections() -> None:
         if path.stem != "README":
             _, *last = path.read_text(encoding="utf-8").split(HEADING)
             assert len(last) == 1 and len(re.findall(r"^- \*", last[0], re.MULTILINE)) == 3, path.name
+
+
+def test_the_page_of_disassociation_is_what_its_figures_and_words_give(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import study_disassociation_page as page
+
+    sections = {
+        name: (title, table, plot and (lambda found: ""))
+        for name, (title, table, plot) in page.SECTIONS.items()
+    }
+    monkeypatch.setattr(page, "SECTIONS", sections)
+    (tmp_path / "disassociation").mkdir()
+    found = json.loads((STUDIES / "disassociation" / "figures.json").read_text(encoding="utf-8"))
+    page.write_page(found, tmp_path)
+    made = (tmp_path / "disassociation.md").read_text(encoding="utf-8")
+    assert made == (STUDIES / "disassociation.md").read_text(encoding="utf-8")
 
 
 def test_words_of_whole_pages_are_those_of_their_studies() -> None:
