@@ -17,7 +17,7 @@ from leeward.analysis.regression import fit
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation import grouping as kernels
 from leeward.methods.condensation.condense import exchange
-from leeward.methods.condensation.measures.attacks import _entropy, conditional_privacy
+from leeward.methods.condensation.measures.attacks import entropy, conditional_privacy
 from leeward.methods.condensation.measures.models import compare, mean_metrics
 from leeward.methods.condensation.synthesis import synthesize
 from leeward.randomness import Randomness
@@ -86,7 +86,7 @@ def test_conditional_privacy_of_eight_bins() -> None:
         (a, 0.5, 0.5),
         (a // 2, 1.0, 2.0),
     ):
-        assert width * 2.0 ** _entropy(a, b) == pytest.approx(expected)
+        assert width * 2.0 ** entropy(a, b) == pytest.approx(expected)
         assert oracle.conditional_privacy(a.tolist(), b.tolist(), width) == pytest.approx(expected)
 
 
