@@ -20,7 +20,7 @@ chromium_fits() {
     [ -x "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome" ]
 }
 r_fits() {
-    command -v Rscript > /dev/null 2>&1
+    Rscript -e 'library(httr2); library(jsonlite)' > /dev/null 2>&1
 }
 nspawn_fits() {
     command -v systemd-nspawn > /dev/null 2>&1
@@ -30,7 +30,7 @@ candidates() { # Debian's names, best first
         java) echo openjdk-21-jre-headless openjdk-17-jre-headless default-jre-headless ;;
         postgresql) echo postgresql ;;
         chromium) echo chromium ;;
-        r) echo r-base-core ;;
+        r) echo r-cran-httr2 r-cran-jsonlite ;;
         nspawn) echo systemd-container ;;
     esac
 }
@@ -39,7 +39,7 @@ described() {
         java) echo "a Java runtime, 17 or newer (Spark)" ;;
         postgresql) echo "PostgreSQL (SQL sources)" ;;
         chromium) echo "Chromium (the report in a browser)" ;;
-        r) echo "R (what recipients run in it)" ;;
+        r) echo "R with httr2 and jsonlite (what recipients run in it)" ;;
         nspawn) echo "systemd-nspawn (a server is set up in it)" ;;
     esac
 }

@@ -17,7 +17,7 @@ from leeward.analysis.regression import fit
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation import grouping as kernels
 from leeward.methods.condensation.condense import exchange
-from leeward.methods.condensation.measures.attacks import entropy, conditional_privacy
+from leeward.methods.condensation.measures.attacks import conditional_privacy, entropy
 from leeward.methods.condensation.measures.models import compare, mean_metrics
 from leeward.methods.condensation.synthesis import synthesize
 from leeward.randomness import Randomness
