@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -53,7 +53,11 @@ SHOWN = (1, 2, 3, 5, 10, 25, 50, 100, 500, 1_000, 10_000)
 STATISTICS = ("mean", "sd", "median", "skewness")
 SEEDS = (1, 2, 3, 4, 5)
 DEFAULT = Censoring(k=5, cap=3).scope
-NAMES = {DEFAULT: f"{DEFAULT} (default)", "global": "GCCens", "record": "by record"}
+NAMES: dict[Literal["global", "raise", "record", "groups"], str] = {
+    DEFAULT: f"{DEFAULT} (default)",
+    "global": "GCCens",
+    "record": "by record",
+}
 """The scopes of every table."""
 
 PARTS = len(SEEDS)
@@ -134,7 +138,7 @@ def tables_1_and_2(pairs: Sequence[Pair]) -> list[str]:
         rows = []
         for label, k, cap, thesis in settings:
             for scope, shown in NAMES.items():
-                method = Censoring(k=k, cap=cap, scope=scope)  # type: ignore[arg-type]  # a real scope
+                method = Censoring(k=k, cap=cap, scope=scope)
                 found = [figures(*pair, method, ["cul"])["cul"] for pair in pairs]
                 rows.append(
                     [
@@ -158,7 +162,7 @@ def costs(whole: Pair, parts: Sequence[Pair]) -> str:
     rows = []
     for scope, shown in NAMES.items():
         for k in TABLE_1:
-            method = Censoring(k=k, cap=3, scope=scope)  # type: ignore[arg-type]  # a real scope
+            method = Censoring(k=k, cap=3, scope=scope)
             first = figures(*whole, method, ["cul", "repeats", "pairs", "phenotypes", "attack"])
             found = [figures(*pair, method, ["cul"])["cul"] for pair in parts]
             rows.append(
@@ -192,7 +196,7 @@ def caps_3_to_10(whole: Pair) -> str:
     rows = []
     for cap in TABLE_2:
         for scope, shown in NAMES.items():
-            methods = [Censoring(k=k, cap=cap, scope=scope) for k in TABLE_1]  # type: ignore[arg-type]
+            methods = [Censoring(k=k, cap=cap, scope=scope) for k in TABLE_1]
             found = [figures(*whole, method, ["cul"])["cul"] for method in methods]
             rows.append(
                 [
@@ -210,10 +214,7 @@ def caps_3_to_10(whole: Pair) -> str:
 def figure_2(name: str, pairs: Sequence[Pair], out: Path) -> list[str]:
     """The cumulative distribution before and after, as SVG (of the first pair) and in figures."""
     found = {
-        scope: [
-            figures(*pair, Censoring(k=5, cap=3, scope=scope), ["risk"])["risk"]  # type: ignore[arg-type]
-            for pair in pairs
-        ]
+        scope: [figures(*pair, Censoring(k=5, cap=3, scope=scope), ["risk"])["risk"] for pair in pairs]
         for scope in NAMES
     }
     sides = {BEFORE: [each["before"] for each in found[DEFAULT]]}

@@ -50,7 +50,9 @@ def test_discernibility_is_the_sum_of_squared_classes() -> None:
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=40))
 def test_what_columns_tell_of_each_other_is_scikit_learns(rows: list[tuple[int, int]]) -> None:
     a, b = np.array(rows).T
-    assert utility._told(a, b) == pytest.approx(sklearn.metrics.mutual_info_score(a, b) / np.log(2), abs=1e-9)
+    assert utility.measure_information(a, b) == pytest.approx(
+        sklearn.metrics.mutual_info_score(a, b) / np.log(2), abs=1e-9
+    )
 
 
 def test_mutual_information_of_a_table_whose_columns_were_parted() -> None:

@@ -38,7 +38,9 @@ def mutual_information(both: Both, bins: int = 20, sample: int = 100_000) -> dic
         raise BadInput("`measure.mutual_information`: `bins` must be at least 2.")
     rows = [choose_rows(each.height, sample) for each in (both.table.frame, both.made)]
     columns = [_binned(both, each.name, bins, rows) for each in both.table.columns[:CORRELATED]]
-    told = [[_told(*pair) for pair in zip(*two, strict=True)] for two in combinations(columns, 2)]
+    told = [
+        [measure_information(*pair) for pair in zip(*two, strict=True)] for two in combinations(columns, 2)
+    ]
     if not told:
         return None
     before, after = np.mean(told, axis=0).tolist()
@@ -56,7 +58,8 @@ def _binned(both: Both, name: str, bins: int, rows: list[Longs]) -> list[Longs]:
     return [np.nan_to_num(v[own] + 1).astype(np.int64) for v, own in zip(sides, rows, strict=True)]
 
 
-def _told(a: Longs, b: Longs) -> float:
+def measure_information(a: Longs, b: Longs) -> float:
+    """Mutual information I(A; B) in bits; `a` and `b` number categories from 0."""
     return entropy(a, np.zeros_like(a)) - entropy(a, b)
 
 
