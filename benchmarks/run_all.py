@@ -130,6 +130,7 @@ python benchmarks/study_queries.py --data DIR
 python benchmarks/study_queries_seasons.py --parts seasons
 python benchmarks/study_queries_seasons.py --parts safe-harbor
 python benchmarks/study_queries_seasons.py --parts budgets
+python benchmarks/study_queries_extraction.py --data DIR
 python benchmarks/study_notes.py --data DIR --peers PYTHON
 python benchmarks/study_advice.py --data DIR
 python benchmarks/study_options.py --data DIR
