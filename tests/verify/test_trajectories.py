@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -231,3 +232,14 @@ def test_another_hierarchy_than_the_named_file_is_caught(out: tuple[Path, Source
     finally:
         Path(hierarchy).write_text(HIERARCHY)
     assert failed(path) == set()
+
+
+def test_a_named_hierarchy_holds_beside_the_vocabulary_of_the_codes(tmp_path: Path) -> None:
+    """A release is verified before its spec is written: what the codes are read as is not what was asked for."""
+    source = replace(with_rare_codes(), vocabulary="icd9")
+    file = tmp_path / "codes.csv"
+    codes = sorted(source.require_events()["code"].unique())
+    file.write_text("node,parent\nmine,\n" + "".join(f"{code},mine\n" for code in codes))
+    method = Trajectories(k=4, hierarchy=str(file))
+    path = workflow.protect(source, method, tmp_path / "out", seed=1, threads=1).path
+    assert failed(path, Source(source.events, source.patients, vocabulary="icd9")) == set()

@@ -27,11 +27,9 @@ def words(parameters: Mapping[str, Any], *, columns: Sequence[str]) -> Words:
         in_words([part for part, there in parts.items() if there]),
         "".join([TEXT.attacker, *bounds]),
         (
+            *(each.format(columns=", ".join(sensitive)) for each in TEXT.sensitive if sensitive),
             *([TEXT.others.format(columns=", ".join(others))] if others else []),
-            *(
-                each.format(columns=", ".join(sensitive))
-                for each in (TEXT.sensitive if sensitive else [TEXT.shared])
-            ),
+            *([] if sensitive else [TEXT.shared]),
             README.knows_algorithm.format(what=TEXT.fitting),
             TEXT.pooled,
         ),

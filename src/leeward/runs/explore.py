@@ -253,7 +253,7 @@ def release_aside(cohort: Cohort, point: Point, target: Path, spec: Spec, popula
             cohort, make("local"), randomness=Randomness.of(point.seed), population=population
         )
         pending.write(made)
-        verification = verify_or_raise(pending.folder, cohort, population)
+        verification = verify_or_raise(pending.folder, cohort, population, method)
         pending.put_json("custody/verification.json", verification.to_json())
         if spec.measure:
             figures = measure_release(pending, cohort, spec.measure, made, population)

@@ -304,7 +304,7 @@ def _release(
                 method.protect(cohort, runner, randomness=randomness, population=population),
             ),
             spec,
-            lambda: verify_or_raise(pending.folder, cohort, population),
+            lambda: verify_or_raise(pending.folder, cohort, population, method),
             measured,
             say,
             roomy=roomy,
@@ -412,8 +412,15 @@ def _events_of(source: Cohort) -> pl.DataFrame:
 
 
 def verify_or_raise(
-    folder: Path, cohort: Cohort | None = None, population: Cohort | None = None
+    folder: Path,
+    cohort: Cohort | None = None,
+    population: Cohort | None = None,
+    method: Method | None = None,
 ) -> Verification:
+    """`method`: custody has no spec yet; a hierarchy that it names stands for the cohort's vocabulary."""
+    named = getattr(method, "hierarchy", None)
+    if cohort is not None and named is not None:
+        cohort = dataclasses.replace(cohort, vocabulary=named)
     return require_passed(verify(folder, cohort, population))
 
 

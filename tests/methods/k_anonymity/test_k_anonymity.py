@@ -18,6 +18,7 @@ from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.k_anonymity import KAnonymity
 from leeward.methods.k_anonymity.method import limit_of, mondrian
 from leeward.randomness import Randomness
+from leeward.report.summary import DOORS_SHOWN
 
 
 def groups(values: np.ndarray, k: int) -> set[frozenset[int]]:
@@ -91,6 +92,13 @@ def test_groups_with_sensitive_columns_equal_the_oracle(
     labels = mondrian(np.array(xs, float)[:, None], k, limit_of(method, table))
     found = {frozenset(np.flatnonzero(labels == label).tolist()) for label in set(labels.tolist())}
     assert found == oracle.mondrian([(float(x),) for x in xs], k, may_stand)
+
+
+def test_the_first_screen_says_that_fewer_than_k_rows_may_be_a_patients() -> None:
+    frame = pl.DataFrame({"age": [1, 1, 2, 2], "hiv": ["a", "b", "a", "b"], "ward": [1, 2, 3, 4]})
+    method = KAnonymity(k=2, quasi_identifiers=("age",), sensitive_columns={"hiv": 2})
+    shown = method.protect(read_table(frame)).guarantee.not_protected[:DOORS_SHOWN]
+    assert "fewer than k rows may be the patient's" in " ".join(shown)
 
 
 def test_sensitive_columns_that_contradict_others_are_refused() -> None:
