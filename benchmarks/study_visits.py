@@ -276,7 +276,9 @@ def cell(values: list[Any], digits: int) -> str:
     """What the rows of one group have in one column."""
     if isinstance(values[0], str):
         return str(values[0])
-    means = [text(mean, digits) for mean in np.atleast_1d(np.mean(values, axis=0))]
+    mean = np.atleast_1d(np.mean(values, axis=0))
+    digits = 0 if mean.max() >= 1_000 and len(values) > 1 else digits
+    means = [text(each, digits) for each in mean]
     if len(values) == 1 or len(means) > 1:
         return " / ".join(means)
     half = t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / len(values) ** 0.5

@@ -60,10 +60,13 @@ RESCUED = {**SETTINGS["code, phecode"], "rescue": True}
 BIOBANK_ONLY = ("containment",)
 """Settings at which the whole population is not anonymized, for their time."""
 VOLUME: dict[str, dict[str, Any]] = {
-    "code": {"level": "code", "policy": "phecode"},
-    "visit": {"level": "visit"},
-    "containment": {"level": "containment", "merge_visits": True},
+    "code": SETTINGS["code, phecode"],
+    "code, rescue": RESCUED,
+    "visit": SETTINGS["visit"],
+    "containment": SETTINGS["containment"],
 }
+SHARES = (95, 99)
+"""Per cent of diagnoses and of codes that a population should be large enough to keep."""
 KINDS = ("by visits", "enriched")
 DRAWS = ("drawn from the population", "drawn from the biobank", "anonymized alone")
 FALLS = (2.0, FALL)
@@ -77,7 +80,7 @@ def main() -> None:
     parser.add_argument("--patients", type=int, default=POPULATION)
     parser.add_argument("--draws", type=int, default=5, help="cohorts of each kind")
     parser.add_argument("--without", default="", help="a setting of `cohorts` to leave out")
-    parser.add_argument("--sizes", default=f"10000,30000,100000,300000,{POPULATION}")
+    parser.add_argument("--sizes", default=f"1000,3000,10000,30000,100000,300000,{POPULATION}")
     parser.add_argument(
         "--containment-to", type=int, default=POPULATION, help="no larger population in `volume`"
     )
@@ -286,6 +289,7 @@ def gain(vocabulary: Path, patients: int, fall: float, place: Path) -> dict[str,
 
 def cohorts(vocabulary: Path, patients: int, draws: int, place: Path, without: str = "") -> list[str]:
     """Tables 1, 2, 4 and 5."""
+    from study_visits_errors import planted_pairs
     from study_visits_tables import sections
 
     source = place / f"people-{patients}-{FALL:g}"
@@ -303,7 +307,8 @@ def cohorts(vocabulary: Path, patients: int, draws: int, place: Path, without: s
             return compare_cohorts(everyone, setting, draws, vocabulary, place, originals)
 
         found[setting] = once(file, key, work)
-    return sections(found, phecodes_of_traits(vocabulary), f"{patients:,}", draws)
+    planted = planted_pairs(TRAITS, phecode.load(map_of(vocabulary)))
+    return sections(found, phecodes_of_traits(vocabulary), planted, f"{patients:,}", draws)
 
 
 def compare_cohorts(
@@ -421,7 +426,7 @@ def phecodes_of_traits(vocabulary: Path) -> dict[str, str]:
 
 def volume(vocabulary: Path, sizes: Sequence[int], place: Path, contained: int = POPULATION) -> list[str]:
     """What each level keeps of growing populations; processor seconds of the steps between reading and writing."""
-    rows = []
+    rows, kept = [], {}
     for size in sizes:
         row: dict[str, Any] = {"patients": f"{size:,}"}
         for level in VOLUME:
@@ -434,10 +439,33 @@ def volume(vocabulary: Path, sizes: Sequence[int], place: Path, contained: int =
                 key,
                 lambda size=size, level=level: grown(vocabulary, size, level, place),
             )
+            kept[level, size] = found
             row["pairs"], row["codes"] = f"{found['DC original']:,}", f"{found['CC original']:,}"
             row[f"{level}: DC % / CC % / CPU, s"] = [share(found, "DC"), share(found, "CC"), found["seconds"]]
         rows.append(row)
-    return table("Kept as the population grows", rows, ["patients", "pairs", "codes"])
+    return [
+        *table("Kept as the population grows", rows, ["patients", "pairs", "codes"]),
+        *table("Patients that it takes", list(needed(kept, sizes)), ["level"]),
+    ]
+
+
+def needed(kept: dict[tuple[str, int], dict[str, Any]], sizes: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """Of each level, between which of the sizes tried each share begins to be kept."""
+    for level in VOLUME:
+        row, tried = {"level": level}, [size for size in sizes if (level, size) in kept]
+        for name, key in (("diagnoses", "DC"), ("codes", "CC")):
+            for wanted in SHARES:
+                enough = [size for size in tried if share(kept[level, size], key) >= wanted]
+                row[f"{wanted} % of {name}"] = between(enough[0] if enough else None, tried)
+        yield row
+
+
+def between(first: int | None, sizes: Sequence[int]) -> str:
+    """The first size that is enough, and the one before."""
+    before = sizes[: sizes.index(first) if first else len(sizes)][-1:]
+    if not first:
+        return f"more than {before[0]:,}"
+    return f"{before[0]:,} to {first:,}" if before else f"up to {first:,}"
 
 
 @lru_cache(maxsize=1)

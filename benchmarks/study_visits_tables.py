@@ -1,26 +1,29 @@
-"""The tables of study_visits_population.py: Tables 1 to 5 of Heatherly et al. (2013), effects, and cases by SNP."""
+"""The tables of study_visits_population.py: Tables 1 to 5 of Heatherly et al. (2013), errors, effects, cases by SNP."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from leeward.analysis.phewas.associations import ALPHA, NORMAL_95
 from leeward.synthetic.visits import SNPS, TRAITS
-from study_visits import PAGE, table
+from study_visits import PAGE, RULES, table
+from study_visits_errors import Pair, count_errors
 from study_visits_plots import draw
 
 KINDS = ("by visits", "enriched")
-RULES = {"p05": "p < 0.05", "bonferroni": "Bonferroni"}
+TABLE_4 = ("p05", "bonferroni")
 Found = Mapping[str, Mapping[str, Any]]
 """What was found, by setting."""
 
 
-def sections(found: Found, phecode_of: Mapping[str, str], patients: str, draws: int) -> list[str]:
-    """All of the part `cohorts`. `phecode_of`: the phecode of each trait."""
+def sections(
+    found: Found, phecode_of: Mapping[str, str], planted: Collection[Pair], patients: str, draws: int
+) -> list[str]:
+    """All of the part `cohorts`. `phecode_of`: the phecode of each trait; `planted`: all pairs that have an effect."""
     by = ["setting", "strategy"]
     pairs = [
         (trait.name, snp, math.log(ratio), phecode_of[trait.name])
@@ -30,13 +33,14 @@ def sections(found: Found, phecode_of: Mapping[str, str], patients: str, draws: 
     mean = f"mean of {draws} cohorts, ± 95 % interval"
     return [
         *table(
-            f"Tables 1 to 3: population of {patients} and biobank",
+            f"Table 1: kept of the population of {patients} and of the biobank",
             list(masters(found)),
             ["setting", "data"],
             2,
         ),
-        *table(f"Tables 1 to 3: what cohorts keep ({mean})", list(kept(found)), by, 2),
+        *table(f"Table 1: kept of cohorts ({mean})", list(kept(found)), by, 2),
         least_possible(found),
+        *coverage(found, mean),
         *table(
             f"Table 4: cohorts by number of visits (sums over SNPs, {mean})", list(lost(found, KINDS[0])), by
         ),
@@ -46,6 +50,7 @@ def sections(found: Found, phecode_of: Mapping[str, str], patients: str, draws: 
         *table(
             "The same by SNP, enriched, p < 0.05: originally / lost / false (mean)", list(by_snp(found)), by
         ),
+        *type_errors(found, planted, mean),
         *table(
             f"Effects of the nine planted pairs, enriched cohorts ({mean})",
             list(effects(found, pairs)),
@@ -67,18 +72,43 @@ def sections(found: Found, phecode_of: Mapping[str, str], patients: str, draws: 
 
 
 def masters(found: Found) -> Iterator[dict[str, Any]]:
-    """Counts and shares of the population's and the biobank's releases."""
-    whole_of = next(iter(found.values()))["population"]
+    """Shares that the population's and the biobank's releases keep."""
     for setting, of in found.items():
         for name in (each for each in ("population", "biobank") if each in of):
-            row: dict[str, Any] = {"setting": setting, "data": name}
-            for key in ("DC", "CC"):
-                whole = of[name][f"{key} original"]
+            shares = {f"{key} %": 100 * of[name][key] / of[name][f"{key} original"] for key in ("DC", "CC")}
+            yield {"setting": setting, "data": name, **shares}
+
+
+def coverage(found: Found, mean: str) -> Iterator[str]:
+    """Tables 2 and 3: counts, shares of the population's and of the same patients' own, with and without
+    generalization; the first setting, then the others."""
+    for title, key in (("Table 2: diagnoses", "DC"), ("Table 3: codes", "CC")):
+        rows = list(covered(found, key))
+        first = rows[0]["setting"]
+        mine = [without(row, "setting") for row in rows if row["setting"] == first]
+        others = [row for row in rows if row["setting"] != first]
+        yield from table(f"{title}, `{first}` (cohorts: {mean})", mine, ["data"], 2)
+        yield from table(f"{title}, the other settings", others, ["setting", "data"], 2)
+
+
+def without(row: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A row without one of its columns."""
+    return {key: value for key, value in row.items() if key != name}
+
+
+def covered(found: Found, key: str) -> Iterator[dict[str, Any]]:
+    """Each release of each setting: without generalization are the codes that it shows as they were."""
+    whole = next(iter(found.values()))["population"][f"{key} original"]
+    for setting, of in found.items():
+        masters = [(name, of[name]) for name in ("population", "biobank") if name in of]
+        cohorts = [(f"{each['kind']}, {each['strategy']}", each["kept"]) for each in of["cohorts"]]
+        for data, counted in [*masters, *sorted(cohorts, key=lambda one: one[0].startswith(KINDS[1]))]:
+            row: dict[str, Any] = {"setting": setting, "data": data}
+            for title, count in (("without", counted[f"{key} single"]), ("with", counted[key])):
                 row |= {
-                    key: of[name][key],
-                    f"{key} of population's %": 100 * of[name][key] / whole_of[f"{key} original"],
-                    f"{key} local %": 100 * of[name][key] / whole,
-                    f"{key} local %, single codes": 100 * of[name][f"{key} single"] / whole,
+                    f"{title}: count": count,
+                    f"{title}: of population's %": 100 * count / whole,
+                    f"{title}: local %": 100 * count / counted[f"{key} original"],
                 }
             yield row
 
@@ -94,7 +124,6 @@ def kept(found: Found) -> Iterator[dict[str, Any]]:
                 row |= {
                     f"{kind}: DC %": 100 * each["DC"] / each["DC original"],
                     f"{kind}: CC %": 100 * each["CC"] / each["CC original"],
-                    f"{kind}: CC %, single codes": 100 * each["CC single"] / each["CC original"],
                 }
             yield row
 
@@ -127,10 +156,29 @@ def lost(found: Found, kind: str) -> Iterator[dict[str, Any]]:
     """Original, lost and false, summed over SNPs."""
     for setting, strategy, each in of_kind(found, kind):
         row: dict[str, Any] = {"setting": setting, "strategy": strategy}
-        for rule, name in RULES.items():
+        for rule in TABLE_4:
             mine = [one for one in each["comparison"] if one["rule"] == rule]
-            row |= {f"{name}: {of}": sum(one[of] for one in mine) for of in ("original", "lost", "false")}
+            row |= {
+                f"{RULES[rule]}: {of}": sum(one[of] for one in mine) for of in ("original", "lost", "false")
+            }
         yield row
+
+
+def type_errors(found: Found, planted: Collection[Pair], mean: str) -> Iterator[str]:
+    """Errors by rule: enriched cohorts a table each, cohorts by visits all together."""
+    counted = {
+        kind: [
+            {"rule": RULES[row.pop("rule")], "setting": setting, "strategy": strategy, **row}
+            for setting, strategy, each in of_kind(found, kind)
+            for row in count_errors(each["tests"], planted)
+        ]
+        for kind in KINDS
+    }
+    by = ["setting", "strategy"]
+    for rule in RULES.values():
+        mine = [without(row, "rule") for row in counted[KINDS[1]] if row["rule"] == rule]
+        yield from table(f"Type I and II, {rule}, enriched ({mean})", mine, by)
+    yield from table(f"Type I and II, cohorts by visits ({mean})", counted[KINDS[0]], ["rule", *by])
 
 
 def by_snp(found: Found) -> Iterator[dict[str, Any]]:

@@ -137,6 +137,7 @@ def test_the_tables(vocabulary: Path, source: Path, tmp_path: Path, monkeypatch:
     lines = study.cohorts(vocabulary, 1_500, 2, tmp_path)
     assert faults_of("\n".join(lines)) == []
     page = "\n".join(lines)
+    assert "Table 2: diagnoses, `code, phecode`" in page and "Type I and II, FDR 5 %" in page
     assert page.count("coronary atherosclerosis") == 1 and " ± " in page
     assert {file.name for file in (tmp_path / "visits").iterdir()} >= {
         "synthetic-code-qq.png",
@@ -172,6 +173,49 @@ def test_volume_and_rare_codes(vocabulary: Path, tmp_path: Path, monkeypatch: py
     lines = [*study.volume(vocabulary, [200, 300], tmp_path), *study.rare(vocabulary, 300, tmp_path)]
     assert faults_of("\n".join(lines)) == []
     assert sum(line.startswith("| 300 |") for line in lines) == 1
+    assert sum("more than 300 |" in line for line in lines) == len(study.VOLUME)
+
+
+def test_the_size_that_keeps_enough_is_between_two() -> None:
+    import study_visits_population as study
+
+    kept = {
+        ("code", size): {"DC original": 100, "DC": dc, "CC original": 100, "CC": cc}
+        for size, dc, cc in ((10, 99, 80), (30, 99, 95), (100, 100, 98))
+    }
+    assert next(study.needed(kept, [10, 30, 100])) == {
+        "level": "code",
+        "95 % of diagnoses": "up to 10",
+        "99 % of diagnoses": "up to 10",
+        "95 % of codes": "10 to 30",
+        "99 % of codes": "more than 100",
+    }
+
+
+def test_errors_of_either_kind() -> None:
+    """Five tests of a SNP, two with an effect: the release misses one of them, finds a null and tests one no more."""
+    from study_visits_errors import count_errors
+
+    p = {"1": (1e-4, 1e-4), "2": (0.01, 0.06), "3": (0.2, 0.04), "4": (0.029, None), "5": (0.5, 0.5)}
+    tests = [
+        {"predictor": "s", "phecode": code, "p_original": was, "p_release": now}
+        for code, (was, now) in p.items()
+    ]
+    planted = {("s", "1"), ("s", "2"), ("s", "9")}
+    by_rule = {row.pop("rule"): list(row.values()) for row in count_errors(tests, planted)}
+    assert by_rule["p05"] == [2, 0, 1, 1, [3, 2], 1, 1, 2, 1]
+    assert by_rule["bonferroni"] == [2, 1, 1, 0, [3, 2], 0, 0, 0, 0]
+    assert by_rule["fdr"] == [2, 0, 1, 1, [3, 2], 1, 0, 2, 0]
+
+
+def test_planted_pairs_are_all_phecodes_of_a_trait(vocabulary: Path) -> None:
+    from leeward.vocabulary import phecode
+    from study_visits_errors import planted_pairs
+    from study_visits_population import map_of
+
+    pairs = planted_pairs(TRAITS, phecode.load(map_of(vocabulary)))
+    assert {phecode for snp, phecode in pairs if snp == "rs2476601"} >= {"903", "904"}
+    assert {snp for snp, phecode in pairs if phecode == "903"} == {"rs2476601", "rs6457620"}
 
 
 def test_drugs_and_measurements_through_visits(tmp_path: Path) -> None:
