@@ -112,6 +112,7 @@ python benchmarks/larger_than_memory.py --store FOLDER --patients 10000000 --lim
 python benchmarks/larger_than_memory.py --store FOLDER --patients 10000000 --limit 12 --engines local
 
 python benchmarks/study_disassociation.py --data DIR
+python benchmarks/study_disassociation_related.py --data DIR
 python benchmarks/study_censoring.py --data DIR
 python benchmarks/study_trajectories.py --data DIR
 python benchmarks/study_trajectories_bounds.py --parts baseline
