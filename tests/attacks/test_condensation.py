@@ -45,7 +45,7 @@ def test_the_products_rows_give_at_most_one_time_in_k(k: int, tmp_path: Path) ->
     assert not found.exceeds(k), found
     (notice,) = [each for each in made.notices if "is below 10" in each] or [""]
     assert bool(notice) == (k < 10)
-    measured = exact_times(pair_tables(Release.open(tmp_path / "out"), cohort))
+    measured = exact_times(pair_tables(Release.open(tmp_path / "out"), cohort.table()))
     assert measured is not None
     assert measured["right"] <= 1 / k + 0.05
     assert measured["chance"] == pytest.approx(found.chance, abs=0.01)
@@ -119,7 +119,7 @@ def test_one_exact_time_leads_to_another_at_most_once_in_k(
     )
     assert possible.nearest <= 1 / k, possible
     assert not attack(share, source).exceeds(k)
-    measured = other_times(pair_tables(Release.open(tmp_path / "out"), read_table(source)))
+    measured = other_times(pair_tables(Release.open(tmp_path / "out"), read_table(source).table()))
     assert measured is not None
     found = attack_beside(share, source)[" > ".join((measured["told"], measured["read"]))]
     assert measured["right"] == pytest.approx(found.nearest)
@@ -147,7 +147,7 @@ def test_coarse_times_that_groups_share_name_no_group(tmp_path: Path) -> None:
             k=10, strata=("event",), time=("time",), coarsen_time=True, coarsen_groups=groups
         )
         out = write(method.protect(cohort, randomness=Randomness.of(1)), tmp_path / str(place))
-        found = coarse_times(pair_tables(Release.open(out), cohort))
+        found = coarse_times(pair_tables(Release.open(out), cohort.table()))
         assert found is not None
         alone.append(found["one_group"])
     assert alone[0] > 0.9
@@ -160,7 +160,7 @@ def test_membership_is_told_the_better_the_smaller_k_is(tmp_path: Path) -> None:
     for k in (5, 100):
         method = Condensation(k=k, strata=("event",), time=("time",))
         out = write(method.protect(cohort, randomness=Randomness.of(1)), tmp_path / str(k))
-        found = membership(pair_tables(Release.open(out), cohort))
+        found = membership(pair_tables(Release.open(out), cohort.table()))
         assert found is not None
         told[k] = found["auc"]
     assert told[5] > told[100] + 0.03

@@ -137,7 +137,7 @@ class Phewas(Line):
 
 @dataclass(frozen=True, kw_only=True)
 class Regression(Line):
-    """A linear, logistic or Cox model; its fields are those of a spec's plan."""
+    """One of the models of a spec's plan, with its fields."""
 
     kind: ClassVar[str] = "regression"
 

@@ -2,7 +2,8 @@
 
 `linear`, `poisson` (of counts) and `logistic` have a `response`, or a `time` (then logistic models whether the time is
 above the original's median); with `event` they look at the rows whose event is `event_value` only. `cox` has `time` and
-`event` and looks at everybody. `covariates` are columns; levels become dummies against the first level.
+`event` and looks at everybody. `forest`, a random forest, has no coefficients; its response is a number, or one of two
+values as a logistic model's, and so is a time. `covariates` are columns; levels become dummies against the first level.
 """
 
 from __future__ import annotations
@@ -17,18 +18,22 @@ import polars as pl
 from leeward.cohort.lenses.table import Column, Floats, Table, encode
 from leeward.errors import BadInput
 
-KINDS = ("linear", "logistic", "cox", "poisson")
+KINDS = ("linear", "logistic", "cox", "poisson", "forest")
 KEYS = ("response", "time", "event", "event_value", "covariates")
 
 
 @dataclass(frozen=True)
 class Model:
-    kind: Literal["linear", "logistic", "cox", "poisson"]
+    kind: Literal["linear", "logistic", "cox", "poisson", "forest"]
     covariates: tuple[str, ...]
     response: str | None = None
     time: str | None = None
     event: str | None = None
     event_value: Any = None
+
+    @property
+    def has_coefficients(self) -> bool:
+        return self.kind != "forest"
 
     @property
     def title(self) -> str:
@@ -188,11 +193,15 @@ def coefficients_of(column: Column) -> list[str]:
 def outcome_of(
     model: Model, frame: pl.DataFrame, columns: Sequence[Column], cut: float | None = None
 ) -> Floats:
-    """float64[rows]: a model's time or response, for a logistic model 0 or 1; NaN where missing."""
+    """float64[rows]: a model's time or response; NaN where missing. 0 or 1 for a logistic model, and for a forest of a
+    time, of levels or of two whole numbers."""
     name = model.response or model.time or ""
     (column,) = [each for each in columns if each.name == name]
     values = encode(frame[name], column, "table")
-    if model.kind != "logistic":
+    two = (
+        cut is not None or column.is_categorical or (column.kind == "whole" and column.high - column.low == 1)
+    )
+    if model.kind != "logistic" and not (model.kind == "forest" and two):
         return values
     if model.response is None:
         assert cut is not None  # a logistic model of a time is always given the original's median
@@ -202,7 +211,7 @@ def outcome_of(
 
 def median_time(model: Model, frame: pl.DataFrame) -> float | None:
     """The median time of the original's events: where a logistic model of a time cuts, before and after alike."""
-    if model.kind != "logistic" or model.time is None:
+    if model.kind not in ("logistic", "forest") or model.time is None:
         return None
     times = frame[model.time].cast(pl.Float64).to_numpy()[event_rows(frame, model)]
     return float(np.nanmedian(times))

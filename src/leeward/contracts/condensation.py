@@ -150,7 +150,7 @@ def is_model(entry: Any) -> bool:
     if not isinstance(entry, dict) or len(entry) != 1:
         return False
     ((kind, model),) = entry.items()
-    if kind not in ("linear", "logistic", "cox", "poisson") or not isinstance(model, dict):
+    if kind not in ("linear", "logistic", "cox", "poisson", "forest") or not isinstance(model, dict):
         return False
     keys = [key for key in MODEL if key in model]
     return "covariates" in model and list(model) == keys and all(MODEL[key](model[key]) for key in keys)

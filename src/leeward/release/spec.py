@@ -25,7 +25,7 @@ ENGINES = ("local", "spark")
 COLUMNS = ("patient", "code", "vocabulary", "visit", "date", "age", "birth", "patients", "note", "text")
 """What `columns:` maps from: the cohort's own column names, and `patients` for attributes and payload."""
 
-PLANS = ("linear", "logistic", "cox", "poisson")
+PLANS = ("linear", "logistic", "cox", "poisson", "forest")
 PLAN_KEYS = ("response", "time", "event", "event_value", "covariates")
 
 PASSWORD = re.compile(r"^([^:/?#]+://[^:/@]*):.*@")

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+import sklearn.ensemble
 import sklearn.metrics  # importing it draws from Python's own generator, which tests must not do
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cohort.sources import read_table
 
+from leeward.analysis.plan import models_of
 from leeward.errors import BadInput
 from leeward.methods.condensation import report
 from leeward.methods.condensation.measures import utility
 from leeward.methods.condensation.measures.attacks import area
-from leeward.methods.condensation.measures.columns import Both, Groups
+from leeward.methods.condensation.measures.columns import SEED, Both, Groups
 from leeward.release import Release
 from leeward.report.sections import Table
 
@@ -108,11 +111,79 @@ def test_rows_that_are_asked_about_are_trained_on_by_neither() -> None:
 
 def test_a_forest_predicts_what_no_line_parts() -> None:
     source = patients(600).with_columns(died=(pl.col("x").abs() > 0.7).cast(pl.Int64))
-    both = both_of(source, source, plan=PLAN)
-    (line,), (forest,) = (
-        utility.prediction(both, classifier=name) or [{}] for name in ("logistic", "forest")
-    )
+    both = both_of(source, source, plan=[*PLAN, {"forest": PLAN[0]["logistic"]}])
+    line, forest = utility.prediction(both, folds=2) or []
     assert line["before"] < 0.7 < 0.95 < forest["before"] == forest["after"]
+
+
+def test_forests_are_scikit_learns() -> None:
+    """Of two values the area under the curve of a classifier, of numbers R squared of a regressor."""
+    source = patients(300)
+    table, asked = read_table(source).table(), source[200:]
+    x, y = (source.select(names).to_numpy() for names in (["x", "y"], ["y", "died"]))
+    given = {"min_samples_leaf": 5, "random_state": SEED}
+    (died, number) = models_of(
+        [{"forest": PLAN[0]["logistic"]}, {"forest": {"response": "x", "covariates": ["y", "died"]}}]
+    )
+    classes = sklearn.ensemble.RandomForestClassifier(**given).fit(x[:200], source["died"][:200])
+    told = classes.predict_proba(x[200:])[:, 1]
+    assert utility.score_of(died, table, source[:200], asked, None) == pytest.approx(
+        sklearn.metrics.roc_auc_score(asked["died"], told)
+    )
+    numbers = sklearn.ensemble.RandomForestRegressor(**given).fit(y[:200], source["x"][:200])
+    assert utility.score_of(number, table, source[:200], asked, None) == numbers.score(y[200:], asked["x"])
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 4), st.sampled_from("abc")), min_size=2, max_size=30)
+
+
+@settings(max_examples=25)
+@given(ROWS, ROWS)
+def test_counts_by_ranges_are_those_of_a_loop(source: list[Any], made: list[Any]) -> None:
+    known = [set(column) for column in zip(*source, strict=True)]
+    made = [row for row in made if row[0] in known[0] and row[1] in known[1]]
+    random = np.random.Generator(np.random.Philox(SEED))
+    errors = []
+    for _ in range(5):
+        ends = [source[place] for place in random.integers(0, len(source), 2)]
+        asked = random.permutation(2)[: random.integers(1, 3)]
+        low, high = (most(n for n, _ in ends) for most in (min, max))
+        true, found = (
+            sum(
+                (0 not in asked or low <= n <= high)
+                and (1 not in asked or stage in {level for _, level in ends})
+                for n, stage in rows
+            )
+            for rows in (source, made)
+        )
+        errors.append(abs(found - true) / true)
+    schema = {"n": pl.Int64, "stage": pl.String}
+    before, after = (pl.DataFrame(rows, schema=schema, orient="row") for rows in (source, made))
+    told = utility.range_counts(both_of(before, after), queries=5, columns=2, least=0)
+    assert told["are"] == pytest.approx(np.mean(errors)) and told["queries"] == 5
+
+
+def test_what_groups_leave_open() -> None:
+    """Table 1 (A) of Gal et al. (2014) by hand: two rows a group; ages 54–55, 60, 62 of 54, 55, 60, 62; insurance."""
+    source = pl.DataFrame(
+        {
+            "age": [54, 55, 60, 60, 62, 62],
+            "insurance": ["No", "No", "HMO", "HMO", "HMO", "PPO"],
+            "zip": list("abcdef"),
+        }
+    )
+    found = utility.generalization(both_of(source, source, 2, quasi_identifiers=["age", "insurance"]))
+    assert found is not None
+    assert found["loss"] == pytest.approx((2 * (1 / 3) + 2 * (1 / 2)) / 12)
+    assert found["height"] == pytest.approx((2 * 1 + 2 * 1) / 12)
+    assert 10 ** found["ambiguity"] == pytest.approx((2 * 2 + 2 * 1 + 2 * 2) / 6)
+    everything = utility.generalization(both_of(source, source, 6))
+    assert everything == {
+        "loss": 1.0,
+        "height": pytest.approx(np.log2(4 * 3 * 6) / 3),
+        "ambiguity": pytest.approx(np.log10(72)),
+    }
+    assert utility.generalization(replace(both_of(source, source), groups=None)) is None
 
 
 def test_what_cannot_be_predicted() -> None:
@@ -121,6 +192,8 @@ def test_what_cannot_be_predicted() -> None:
     assert utility.prediction(both_of(source, source, plan=cox)) is None
     with pytest.raises(BadInput, match="`folds` must be at least 2"):
         utility.prediction(both_of(source, source, plan=PLAN), folds=1)
+    with pytest.raises(BadInput, match="`queries` and `columns` must"):
+        utility.range_counts(both_of(source, source), columns=0)
     with pytest.raises(BadInput, match="`bins` must be at least 2"):
         utility.mutual_information(both_of(source, source), bins=1)
 
@@ -128,12 +201,13 @@ def test_what_cannot_be_predicted() -> None:
 def test_the_report_shows_them_beside_each_other() -> None:
     source = patients()
     both = both_of(source, source, plan=PLAN, quasi_identifiers=["x"])
-    shown = utility.discernibility, utility.mutual_information, utility.prediction
+    shown: list[Any] = [utility.discernibility, utility.generalization, utility.mutual_information]
+    shown += [utility.range_counts, utility.prediction]
     measures = {each.__name__: each(both) for each in shown}
     section = report.any_use(measures)
     assert section is not None
     (table,) = section.parts
     assert isinstance(table, Table)
-    assert [row[1] == row[2] for row in table.rows] == [True] * 3
-    assert table.rows[0][1] == "1"
+    assert [row[1] == row[2] for row in table.rows] == [True, False, False, False, True, True, True]
+    assert [row[1] for row in table.rows[:4]] == ["1", "0.0 %", "0", "1"]
     assert report.any_use({}) is None

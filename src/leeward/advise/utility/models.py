@@ -1,7 +1,8 @@
 """The plan's models: how far the 95 % intervals of a release overlap those of the original.
 
 Overlap of an interval pair (Karr et al. 2006): the mean of the shared length over each interval's own; 0 where they are
-apart. The floor is the mean overlap of bootstrap resamples of the original.
+apart. The floor is the mean overlap of bootstrap resamples of the original. A random forest has no coefficients: it is
+judged by what it predicts of patients left out.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from leeward.analysis.plan import Model, check_models, design_of, median_time, m
 from leeward.analysis.regression import Fit, fit
 from leeward.arrays import Float64s
 from leeward.cohort.lenses.table import Table
+from leeward.methods.condensation.measures.columns import pair_tables
+from leeward.methods.condensation.measures.utility import predict
 
 if TYPE_CHECKING:
     from leeward.cohort.cohort import Cohort
@@ -27,17 +30,19 @@ if TYPE_CHECKING:
 ROUNDS = 20
 SEED = 20261122
 FIGURE = "mean overlap of 95 % intervals with the original's"
+PREDICTED = "1 - what is lost of the area under the curve (of numbers: R²) of patients left out"
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model fitted to the original. floor : the mean overlap of resamples; None where none can be estimated."""
+    """A model fitted to the original, but for a forest. floor : the mean overlap of resamples; None where none can be
+    estimated."""
 
     line: Regression
     model: Model
     table: Table
     cut: float | None
-    original: Fit
+    original: Fit | None
     floor: float | None
 
 
@@ -47,6 +52,8 @@ def fit_original(line: Regression, cohort: Cohort) -> Fitted:
     (model,) = models_of([line.model])
     check_models([model], table)
     cut = median_time(model, table.frame)
+    if not model.has_coefficients:
+        return Fitted(line, model, table, cut, None, None)
     original = _fit(model, table, table.frame, cut)
     random = np.random.Generator(np.random.Philox(SEED))
     found = []
@@ -60,19 +67,23 @@ def fit_original(line: Regression, cohort: Cohort) -> Fitted:
 
 def compare(fitted: Fitted, release: Release) -> Kept:
     """The overlap of the intervals of a release's fit with the original's."""
-    refuse = functools.partial(judge, fitted.line, FIGURE, None, fitted.floor)
+    figure = PREDICTED if fitted.original is None else FIGURE
+    refuse = functools.partial(judge, fitted.line, figure, None, fitted.floor)
     if not (release.share / "data" / "table.parquet").is_file():
         return refuse(reason="the release is no table of patients")
-    made = release.table("table.parquet").collect()
-    missing = [name for name in fitted.model.columns() if name not in made.columns]
+    names = release.table("table.parquet").collect_schema().names()
+    missing = [name for name in fitted.model.columns() if name not in names]
     if missing:
         return refuse(reason=f"the release lacks {', '.join(missing)}")
-    made = made.with_columns(
-        pl.col(name).cast(kind)
-        for name, kind in fitted.table.frame.schema.items()
-        if isinstance(kind, pl.Enum | pl.Categorical) and name in made.columns
-    )
-    after = _fit(fitted.model, fitted.table, made, fitted.cut)
+    columns = tuple(map(fitted.table.column, names))
+    both = pair_tables(release, Table(fitted.table.frame.select(names), columns, fitted.table.name))
+    if fitted.original is None:
+        areas = predict(both, both.groups, fitted.model) if both.groups else {"before": None}
+        if areas["before"] is None:
+            return refuse(reason="the release has no custody, or no patients left out have both outcomes")
+        kept = 1 - areas["before"] + areas["after"]
+        return judge(fitted.line, figure, min(max(kept, 0.0), 1.0), None, detail=areas)
+    after = _fit(fitted.model, fitted.table, both.made, fitted.cut)
     value = overlap(fitted.original, after)
     if value is None:
         return refuse(reason="the model cannot be estimated from the original")
@@ -84,7 +95,7 @@ def compare(fitted: Fitted, release: Release) -> Kept:
         "same_significance": int(((fitted.original.significant == after.significant) & known).sum()),
         "converged": bool(after.converged),
     }
-    return judge(fitted.line, FIGURE, value, fitted.floor, detail=detail)
+    return judge(fitted.line, figure, value, fitted.floor, detail=detail)
 
 
 def overlap(before: Fit, after: Fit) -> float | None:

@@ -36,7 +36,7 @@ def choose(method: Condensation, table: Table, randomness: Randomness) -> tuple[
         drawn = randomness.stream("condensation", "pilot").choice(len(table), rows, replace=False)
         sample = replace(table, frame=table.frame[np.sort(drawn)])
     prepare(candidates(method)[0], table)  # what cannot be condensed is refused before anything is tried
-    originals = [original(model, sample) for model in method.models]
+    originals = [original(model, sample) for model in method.models if model.has_coefficients]
     streams = [Randomness(randomness.number("pilot", number), True) for number in range(REPEATS)]
     tried, methods = [], candidates(method)
     for each in methods:

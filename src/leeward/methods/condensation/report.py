@@ -216,14 +216,33 @@ def any_use(measures: Figures) -> Section | None:
     if classes := measures.get("discernibility"):
         name = "rows that agree with a row on all quasi-identifiers, mean (discernibility by rows)"
         rows.append((name, *(number(classes[side] / classes["rows"]) for side in SIDES)))
+    if left := measures.get("generalization"):
+        rows += [
+            (
+                "values that a row's group leaves open, of all (loss metric)",
+                percent(0),
+                percent(left["loss"]),
+            ),
+            ("the same, halvings of a column's values (height)", "0", f"{left['height']:.2f}"),
+            (
+                "combinations of values that a row may stand for (ambiguity)",
+                "1",
+                f"10^{left['ambiguity']:.1f}",
+            ),
+        ]
     if told := measures.get("mutual_information"):
         name = (
             f"bits that two columns tell of each other, mean; off by {told['mean_difference']:.3f} on average"
         )
         rows.append((name, *(f"{told[side]:.3f}" for side in SIDES)))
+    if counts := measures.get("range_counts"):
+        name = f"mean relative error of {counts['queries']:,} counts of patients by ranges of columns"
+        rows.append((name, percent(0), percent(counts["are"])))
     for each in measures.get("prediction") or ():
         shown = ("–" if each[side] is None else f"{each[side]:.3f}" for side in SIDES)
-        rows.append((f"area under the curve, patients not trained on: {each['title']}", *shown))
+        rows.append(
+            (f"area under the curve (of numbers R²), patients not trained on: {each['title']}", *shown)
+        )
     table = Table("What is kept for any use", ("", BEFORE, AFTER), tuple(rows))
     return Section("Other measures of utility", (table,)) if rows else None
 

@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.table import Column, Floats, Table, encode
 from leeward.errors import BadInput
 from leeward.release import Release
@@ -76,8 +75,7 @@ class Both:
             yield f"{name}={level}", number == 0 and len(column.levels) > 1, *sides
 
 
-def pair_tables(release: Release, cohort: Cohort) -> Both:
-    table = cohort.table()
+def pair_tables(release: Release, table: Table) -> Both:
     made = release.table("table.parquet").collect()
     if made.columns != table.frame.columns:
         raise BadInput(

@@ -57,7 +57,7 @@ def mean_metrics(found: Sequence[Metrics | None]) -> Metrics | None:
 
 def models(both: Both, bootstrap: int = BOOTSTRAP, most_rows: int = MOST_ROWS) -> dict[str, Any] | None:
     """Each model of the plan: coefficients, metrics over the repetitions in custody, the bootstrap's floor."""
-    plan = models_of(both.release.parameters.get("plan", ()))
+    plan = [each for each in models_of(both.release.parameters.get("plan", ())) if each.has_coefficients]
     if not plan:
         return None
     small = len(both.table) <= most_rows

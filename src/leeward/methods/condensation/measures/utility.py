@@ -8,12 +8,18 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from leeward.analysis.plan import Model, design_of, median_time, models_of
 from leeward.analysis.regression import fit
+from leeward.analysis.workloads import average_relative_error
+from leeward.cohort.lenses.table import Column, Floats, Table
 from leeward.errors import BadInput
 from leeward.methods.condensation.measures.attacks import area, bin_numbers, choose_rows, entropy, some_groups
-from leeward.methods.condensation.measures.columns import CORRELATED, SEED, Both, Longs
+from leeward.methods.condensation.measures.columns import CORRELATED, SEED, Both, Groups, Longs
+
+PREDICTING = ("logistic", "forest")
+"""Models of a plan that are judged by what they predict."""
 
 
 def discernibility_of(rows: pl.DataFrame) -> int:
@@ -63,48 +69,98 @@ def measure_information(a: Longs, b: Longs) -> float:
     return entropy(a, np.zeros_like(a)) - entropy(a, b)
 
 
-def prediction(both: Both, folds: int = 5, classifier: str = "logistic") -> list[dict[str, Any]] | None:
-    """How well the outcomes of the plan's logistic models are predicted, of patients of groups that were left out, by
-    such a model or a random forest trained on the other groups' original rows (`before`) and on their released ones
-    (`after`): mean area under the curve. A fold does not count whose fit did not converge, or that has one outcome
-    only. None without custody, or without such a model."""
-    if folds < 2 or classifier not in ("logistic", "forest"):
-        raise BadInput(
-            "`measure.prediction`: `folds` must be at least 2, and `classifier` logistic or forest."
-        )
-    plan = [each for each in models_of(both.release.parameters.get("plan", ())) if each.kind == "logistic"]
-    if both.groups is None or not plan:
+def range_counts(both: Both, queries: int = 200, columns: int = 3, least: float = 0.01) -> dict[str, Any]:
+    """Average relative error of COUNT queries: how many rows lie, in each of up to `columns` random columns, between
+    the values of two random original rows (of unordered levels: have one of the two). Counts below the share `least` of
+    the rows are skipped."""
+    if queries < 1 or columns < 1:
+        raise BadInput("`measure.range_counts`: `queries` and `columns` must be at least 1.")
+    random = np.random.Generator(np.random.Philox(SEED))
+    counts = np.zeros((2, queries), np.int64)
+    for number in range(queries):
+        ends = random.integers(0, len(both.table), 2)
+        chosen = random.permutation(len(both.table.columns))[: random.integers(1, columns + 1)]
+        asked = [both.columns(both.table.columns[place].name) for place in chosen]
+        for side in (0, 1):
+            inside = [_between(column, sides[side], sides[0][ends]) for column, *sides in asked]
+            counts[side, number] = np.logical_and.reduce(inside).sum()
+    true = np.where(counts[0] >= least * len(both.table), counts[0], 0)
+    return average_relative_error(true, counts[1].astype(float))
+
+
+def _between(column: Column, values: Floats, ends: Floats) -> NDArray[np.bool_]:
+    if column.is_categorical:
+        return np.isin(values, ends)
+    return np.asarray((values >= ends.min()) & (values <= ends.max()))
+
+
+def generalization(both: Both) -> dict[str, float] | None:
+    """What a row's group leaves open of the quasi-identifiers, or else of all columns: n of the N values of a column
+    (numbers: a range). Means over rows and columns: `loss`, (n - 1)/(N - 1) (Iyengar 2002), and `height`, log2 n, the
+    steps of a hierarchy that halves; `ambiguity`: log10 of the mean product of a row's n (Nergiz and Clifton 2007).
+    None without custody."""
+    if both.groups is None:
         return None
-    row, own, group = both.groups
+    row, group, _ = both.groups
+    names = both.release.parameters.get("quasi_identifiers") or both.table.frame.columns
+    ranks = {name: np.unique(both.table.encode(name), return_inverse=True)[1] for name in names}
+    ranges = {name: pl.col(name).max() - pl.col(name).min() + 1 for name in names}
+    levels = {name: pl.col(name).n_unique() for name in names if both.table.column(name).is_categorical}
+    values = pl.DataFrame({name: rank[row] for name, rank in ranks.items()})
+    left = values.select(each.over(pl.Series(group)) for each in (ranges | levels).values()).to_numpy()
+    steps = np.log2(left)
+    return {
+        "loss": float(((left - 1) / [max(1, rank.max()) for rank in ranks.values()]).mean()),
+        "height": float(steps.mean()),
+        "ambiguity": float(np.log10(2) * (np.logaddexp2.reduce(steps.sum(axis=1)) - np.log2(len(row)))),
+    }
+
+
+def prediction(both: Both, folds: int = 5) -> list[dict[str, Any]] | None:
+    """What each logistic model and forest of the plan `predict`s. None without custody, or without such a model."""
+    if folds < 2:
+        raise BadInput("`measure.prediction`: `folds` must be at least 2.")
+    plan = models_of(both.release.parameters.get("plan", ()))
+    if both.groups is None:
+        return None
+    return [predict(both, both.groups, each, folds) for each in plan if each.kind in PREDICTING] or None
+
+
+def predict(both: Both, groups: Groups, model: Model, folds: int = 5) -> dict[str, Any]:
+    """The mean `score_of` patients of groups that were left out, by the model trained on the other groups' original
+    rows (`before`) and on their released ones (`after`). A fold without a score does not count."""
+    row, own, group = groups
     random = np.random.Generator(np.random.Philox(SEED))
     fold = np.where(some_groups(group, random), random.permutation(int(group.max()) + 1) % folds, -1)
-    found = []
-    for model in plan:
-        cut, scores = median_time(model, both.table.frame), []
-        for number in range(folds):
-            asked = both.table.frame[row[fold[own] == number]]
-            known = [(fold[of] >= 0) & (fold[of] != number) for of in (own, group)]
-            trained = both.table.frame[row[known[0]]], both.made[np.flatnonzero(known[1])]
-            scores.append([_score(both, model, each, asked, cut, classifier) for each in trained])
-        counted = [each for each in scores if None not in each]
-        before, after = np.mean(np.array(counted, float), axis=0).tolist() if counted else (None, None)
-        found.append({"title": model.title, "before": before, "after": after})
-    return found
+    cut, scores = median_time(model, both.table.frame), []
+    for number in range(folds):
+        asked = both.table.frame[row[fold[own] == number]]
+        known = [(fold[of] >= 0) & (fold[of] != number) for of in (own, group)]
+        trained = both.table.frame[row[known[0]]], both.made[np.flatnonzero(known[1])]
+        scores.append([score_of(model, both.table, each, asked, cut) for each in trained])
+    counted = [each for each in scores if None not in each]
+    before, after = np.mean(np.array(counted, float), axis=0).tolist() if counted else (None, None)
+    return {"title": model.title, "before": before, "after": after}
 
 
-def _score(
-    both: Both, model: Model, trained: pl.DataFrame, asked: pl.DataFrame, cut: float | None, classifier: str
+def score_of(
+    model: Model, table: Table, trained: pl.DataFrame, asked: pl.DataFrame, cut: float | None
 ) -> float | None:
-    known, tested = (design_of(model, each, both.table.columns, cut) for each in (trained, asked))
+    """Area under the curve of the rows `asked`, by the model or forest (scikit-learn: 100 trees, leaves of five)
+    trained on others; of a forest of numbers R². None where a fit did not converge or an outcome does not vary."""
+    known, tested = (design_of(model, each, table.columns, cut) for each in (trained, asked))
     if len(np.unique(known.outcome)) < 2 or len(np.unique(tested.outcome)) < 2:
         return None
-    if classifier == "forest":
-        from sklearn.ensemble import RandomForestClassifier
+    if model.kind == "forest":
+        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-        forest = RandomForestClassifier(min_samples_leaf=5, random_state=SEED).fit(
-            known.matrix, known.outcome
-        )
-        told = forest.predict_proba(tested.matrix)[:, 1]
+        if not {*known.outcome, *tested.outcome} <= {0.0, 1.0}:
+            numbers = RandomForestRegressor(min_samples_leaf=5, random_state=SEED).fit(
+                known.matrix, known.outcome
+            )
+            return float(numbers.score(tested.matrix, tested.outcome))
+        forest = RandomForestClassifier(min_samples_leaf=5, random_state=SEED)
+        told = forest.fit(known.matrix, known.outcome).predict_proba(tested.matrix)[:, 1]
     else:
         found = fit(model.kind, known)
         if not found.converged:
