@@ -57,8 +57,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
 SCANNED = ("code, phecode", "visit", "containment")
 """Settings whose cohorts are tested for associations."""
 RESCUED = {**SETTINGS["code, phecode"], "rescue": True}
-BIOBANK_ONLY = ("containment",)
-"""Settings at which the whole population is not anonymized, for their time."""
 VOLUME: dict[str, dict[str, Any]] = {
     "code": SETTINGS["code, phecode"],
     "code, rescue": RESCUED,
@@ -319,9 +317,10 @@ def compare_cohorts(
     given = SETTINGS[setting]
     members = np.flatnonzero(everyone.attributes["biobank"].to_numpy())
     biobank = everyone.take(members)
-    masters = {"biobank": (biobank, anonymize_once(biobank, given, vocabulary, place))}
-    if setting not in BIOBANK_ONLY:
-        masters["population"] = everyone, anonymize_once(everyone, given, vocabulary, place)
+    masters = {
+        name: (people, anonymize_once(people, given, vocabulary, place))
+        for name, people in (("population", everyone), ("biobank", biobank))
+    }
     found: dict[str, Any] = {name: count_kept(*of) for name, of in masters.items()}
     mapping = phewas.mapping_of(str(map_of(vocabulary)))
     found["cohorts"] = []
@@ -334,9 +333,8 @@ def compare_cohorts(
             ("biobank", DRAWS[1], chosen),
             ("population", DRAWS[0], members[chosen]),
         ):
-            if name in masters:
-                whole = masters[name][1]
-                releases[strategy] = replace(whole, sets=take_sets(whole.sets, places))
+            whole = masters[name][1]
+            releases[strategy] = replace(whole, sets=take_sets(whole.sets, places))
         for strategy, released in reversed(releases.items()):
             row = {"kind": kind, "strategy": strategy, "kept": count_kept(cohort, released)}
             if setting in SCANNED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ def sections(
 def masters(found: Found) -> Iterator[dict[str, Any]]:
     """Shares that the population's and the biobank's releases keep."""
     for setting, of in found.items():
-        for name in (each for each in ("population", "biobank") if each in of):
+        for name in ("population", "biobank"):
             shares = {f"{key} %": 100 * of[name][key] / of[name][f"{key} original"] for key in ("DC", "CC")}
             yield {"setting": setting, "data": name, **shares}
 
@@ -100,7 +101,7 @@ def covered(found: Found, key: str) -> Iterator[dict[str, Any]]:
     """Each release of each setting: without generalization are the codes that it shows as they were."""
     whole = next(iter(found.values()))["population"][f"{key} original"]
     for setting, of in found.items():
-        masters = [(name, of[name]) for name in ("population", "biobank") if name in of]
+        masters = [(name, of[name]) for name in ("population", "biobank")]
         cohorts = [(f"{each['kind']}, {each['strategy']}", each["kept"]) for each in of["cohorts"]]
         for data, counted in [*masters, *sorted(cohorts, key=lambda one: one[0].startswith(KINDS[1]))]:
             row: dict[str, Any] = {"setting": setting, "data": data}
@@ -137,11 +138,8 @@ def least_possible(found: Found) -> str:
         most = max(each["DC original"] - each["DC"] for each in drawn)
         assert most <= whole, setting
         said.append(f"{setting}: {whole:,}, {most:,}")
-    return (
-        "\nPairs of patient and code that the biobank's release lost, and the most that a cohort drawn from it lost: "
-        + "; ".join(said)
-        + "."
-    )
+    text = "Pairs of patient and code that the biobank's release lost, and the most that a cohort drawn from it lost: "
+    return "\n" + fill(f"{text}{'; '.join(said)}.", 120)
 
 
 def of_kind(found: Found, kind: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -238,6 +236,8 @@ def conditions(found: Found, pairs: list[tuple[str, str, float, str]]) -> Iterat
         "alone, `code`": ("code, phecode", "anonymized alone"),
         "population, `visit`": ("visit", "drawn from the population"),
         "alone, `visit`": ("visit", "anonymized alone"),
+        "population, `containment`": ("containment", "drawn from the population"),
+        "alone, `containment`": ("containment", "anonymized alone"),
     }
     tests = first_enriched(found)
     by_pair = {key: {(each["predictor"], each["phecode"]): each for each in of} for key, of in tests.items()}
