@@ -127,6 +127,8 @@ python benchmarks/study_visits_population.py --data DIR --parts rare
 python benchmarks/study_visits_population.py --data DIR --parts cohorts --without containment
 python benchmarks/study_visits_population.py --data DIR --parts volume --containment-to 300000
 python benchmarks/study_condensation.py --data DIR
+python benchmarks/study_condensation_measures.py --data DIR --part measures
+python benchmarks/study_condensation_measures.py --data DIR --part hundred
 python benchmarks/study_queries.py --data DIR
 python benchmarks/study_queries_seasons.py --parts seasons
 python benchmarks/study_queries_seasons.py --parts safe-harbor

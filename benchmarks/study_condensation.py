@@ -5,8 +5,8 @@
 `DIR/survival/` holds public registries: `ProstateSurvival_df.csv` (R package asaur, SEER-Medicare based), `nafld1.csv`,
 `rotterdam.csv` and `colon.csv` (R package survival), `support2.csv.gz` (SUPPORT2, UCI). Lung and colon registries with
 the paper's nine variables are made up (`leeward synth registry`, seed 1; a table of other seeds). Every set goes
-through every method, each repeated with another seed; the original's bootstrap is beside them. `MOST` are repeated
-less often. FILE keeps what was found of each ten seeds, so that a run goes on where it stopped. Writes
+through every method, each repeated with another seed; the original's bootstrap is beside them. Large sets are repeated
+less often (`MOST`). FILE keeps what was found of each ten seeds, so that a run goes on where it stopped. Writes
 docs/studies/condensation.md.
 """
 
@@ -16,9 +16,8 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,27 +33,22 @@ from leeward.cohort.readers import read
 from leeward.methods.condensation.measures import attacks
 from leeward.methods.condensation.measures.columns import Both
 from leeward.methods.condensation.measures.models import Metrics, compare, mean_metrics
-from leeward.methods.condensation.measures.utility import (
-    discernibility_of,
-    generalization,
-    mutual_information,
-    range_counts,
-    score_of,
-)
+from leeward.methods.condensation.measures.utility import discernibility_of
 from leeward.release import Release
 from leeward.synthetic.registry import SITES
 from study_condensation_methods import CLASSES, METHODS, Made, classes_of, frame_of, made_by, protected
-from study_condensation_page import KEYS, PREDICTED, percents, write_page
+from study_condensation_page import KEYS, percents, write_page
 from study_condensation_sets import BARS, Set, made_up, plan_of, sets
 
 __all__ = ["Models", "Set", "frame_of", "models_of", "percents", "plan_of", "protected", "sets"]
 
 AT_ONCE = 10
 """Seeds between two moments at which a run can stop."""
-MOST = {"support2": 20, "trees, leaf 100": 20, "trees, leaf 5": 20, "copula": 20}
-"""Repetitions of a set whose fits take long, and of methods that the paper does not have, at most."""
-FURTHER = {"alone": 10, "unseen": 20, "attacked": 3, "useful": 10, "halves": 6}
-"""Of how many seeds else than the plan's models and conditional privacy are looked at."""
+MOST = {"colon": 40, "lung": 20, "support2": 20}
+"""Repetitions of large sets, at most. `study_condensation_measures.py` has the paper's methods, and no more, 100 times.
+"""
+FURTHER = {"alone": 10, "unseen": 20, "attacked": 3, "membership": 6}
+"""Of how many seeds else than the plan's models are looked at."""
 WEIGHED = ("balanced", "improved")
 """Algorithms whose weight a pilot can choose, of which other registries are drawn too."""
 PILOTS = 8
@@ -86,7 +80,7 @@ class Models:
         ]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Studied:
     """A set with its models: the plan's, Cox models of one covariate each, and models that no method is given."""
 
@@ -124,7 +118,7 @@ def unseen(each: Set, original: Table) -> Models:
 def measured(studied: Studied, method: str, first: int) -> dict[str, Any]:
     """What one method leaves with each of `AT_ONCE` seeds from `first` on; of one that draws nothing, with one seed."""
     found: dict[str, Any] = {"plan": [], "alone": [], "unseen": [], "attacked": [], "membership": []}
-    found |= {"seconds": [], "moved": [], "squares": [], "useful": [], "predicted": []}
+    found |= {"seconds": [], "moved": [], "squares": []}
     one = made_by(method, studied.each, first + AT_ONCE) if first == 0 else None  # compiles, too
     for seed in range(first, first + AT_ONCE):
         begin = time.process_time()
@@ -138,19 +132,14 @@ def measured(studied: Studied, method: str, first: int) -> dict[str, Any]:
             squares = made.custody.get("sum_of_squares", {})
             found["moved"].append(made.custody.get("rows_moved", 0))
             found["squares"] = [*squares.values()]
-        found["attacked"].append(hidden(studied.each, made))
         if seed < FURTHER["attacked"]:
-            found["attacked"][-1] |= attacked(studied.each, method, made)
-        if seed < FURTHER["useful"]:
-            found["useful"].append(useful(studied.each, method, made))
-        fixed = one is not None and made.frame.sort(made.frame.columns).equals(
-            one.frame.sort(one.frame.columns)
-        )
-        for other in range(seed, FURTHER["halves"] if fixed else min(seed + 1, FURTHER["halves"])):
-            near, told = halves(studied, method, other)
-            found["membership"].append(near)
-            found["predicted"].append(told)
-        if fixed:
+            found["attacked"].append(attacked(studied.each, method, made))
+        if seed < FURTHER["membership"]:
+            found["membership"].append(membership(studied.each, method, seed))
+        if one is not None and made.frame.sort(made.frame.columns).equals(one.frame.sort(one.frame.columns)):
+            found["membership"] += [
+                membership(studied.each, method, other) for other in range(1, FURTHER["membership"])
+            ]
             return {**found, "fixed": True}
     return {**found, "fixed": False}
 
@@ -165,9 +154,9 @@ def both_of(each: Set, made: Made, **parameters: Any) -> Both:
     return Both(release, each.cohort.table(), made.frame, made.groups)
 
 
-def hidden(each: Set, made: Made) -> dict[str, float | None]:
+def hidden(both: Both) -> dict[str, float | None]:
     """Conditional privacy of levels and of numbers, in bins, and the mean conditional entropy; of groups alone."""
-    found = attacks.privacy(both_of(each, made), permutations=5)
+    found = attacks.privacy(both, permutations=5)
     if found is None:
         return {}
     levels = [row["privacy"] for row in found["columns"] if row["bin_width"] is None]
@@ -178,17 +167,8 @@ def hidden(each: Set, made: Made) -> dict[str, float | None]:
     return {**means, "entropy": float(np.mean(np.log2([*levels, *numbers])))}
 
 
-def useful(each: Set, method: str, made: Made) -> dict[str, float]:
-    """Mutual information of pairs of columns and counts by ranges, how far off; what groups leave open."""
-    known = classes_of(each, method) if method in CLASSES else []
-    both = both_of(each, made, quasi_identifiers=known)
-    told, counts = mutual_information(both), range_counts(both)
-    found = {"counts": counts["are"], **(generalization(both) or {})}
-    return found | ({"information": told["mean_difference"]} if told else {})
-
-
 def attacked(each: Set, method: str, made: Made) -> dict[str, float | None]:
-    """Own-group linkage and its chance, distances to the closest record, discernibility."""
+    """Own-group linkage and its chance, distances to the closest record, conditional privacy, discernibility."""
     both = both_of(each, made)
     linked, near = attacks.linkage(both), attacks.closest(both)
     found: dict[str, float | None] = {
@@ -199,7 +179,7 @@ def attacked(each: Set, method: str, made: Made) -> dict[str, float | None]:
         "original equal": near["original"]["zero"],
     }
     if linked is not None:
-        found |= {"own group": linked["own_group"], "chance": linked["chance"]}
+        found |= {"own group": linked["own_group"], "chance": linked["chance"], **hidden(both)}
     if method in CLASSES:
         classes = made.frame.select(classes_of(each, method))
         found["class"] = discernibility_of(classes) / classes.height
@@ -219,41 +199,24 @@ def time_found(each: Set, both: Both) -> float:
     return float((own[rows] == made[nearest]).mean())
 
 
-def split(rows: int, seed: int) -> tuple[Any, Any]:
-    """The rows of both halves, each in random order."""
+def halves_of(each: Set, seed: int) -> tuple[Any, Any]:
+    """The rows of two halves, in random order."""
+    rows = len(each.cohort.table())
     order = np.random.Generator(np.random.Philox(1_000 + seed)).permutation(rows)
     return order[: rows // 2], order[rows // 2 :]
 
 
-def halves(studied: Studied, method: str, seed: int) -> tuple[float, list[list[float | None]]]:
-    """A release of one half of the rows: who is in it (`membership`), and how well the other half's time is predicted
-    from it: the area under the curve of the plan's logistic model and of a forest, of the half itself and released."""
-    table = studied.plan.table
-    inside, outside = split(len(table), seed)
-    half = read(table.frame[np.sort(inside)], format="table")
-    made = made_by(method, Set(half, studied.each.plan, studied.each.known), seed)
-    near = membership(both_of(studied.each, made), inside, outside)
-    return near, [predicted_by_original(studied, seed), predicted(studied, made.frame, outside)]
+def half_of(each: Set, rows: Any) -> Set:
+    frame = each.cohort.table().frame[np.sort(rows)]
+    return Set(read(frame, format="table"), each.plan, each.known)
 
 
-@lru_cache
-def predicted_by_original(studied: Studied, seed: int) -> list[float | None]:
-    inside, outside = split(len(studied.plan.table), seed)
-    return predicted(studied, studied.plan.table.frame[np.sort(inside)], outside)
-
-
-def predicted(studied: Studied, trained: pl.DataFrame, asked: Any) -> list[float | None]:
-    """The area under the curve of `PREDICTED` on the rows `asked`."""
-    model, cut = studied.plan.models[2]
-    table = studied.plan.table
-    kinds = (replace(model, kind=kind) for kind in PREDICTED)
-    return [score_of(each, table, trained, table.frame[np.sort(asked)], cut) for each in kinds]
-
-
-def membership(both: Both, inside: Any, outside: Any) -> float:
-    """How likely a patient of a half is nearer to a row released of it than one of the other half (area under the
-    curve; nothing given away: 0.5). At most 1,000 patients of each half, whole rows."""
-    _, before, after, _ = both.dummies
+def membership(each: Set, method: str, seed: int) -> float:
+    """A release of one half of the rows: how likely a patient in it is nearer to a released row than one of the other
+    half (area under the curve; nothing given away: 0.5). At most 1,000 patients of each half, whole rows."""
+    inside, outside = halves_of(each, seed)
+    half = half_of(each, inside)
+    _, before, after, _ = both_of(each, made_by(method, half, seed)).dummies
     tree = attacks.tree_of(after)
     near, far = (
         np.sort(attacks.two_distances(before[rows[: attacks.SAMPLE]], tree)[:, 0])
@@ -291,8 +254,8 @@ def tasks(
     for name in names:
         yield f"about/{name}", partial(lambda name: about(name, ready_of(name)), name)
     for first in range(0, repetitions, AT_ONCE):
-        for name, method in product(names, METHODS):
-            if first < min(MOST.get(name, repetitions), MOST.get(method, repetitions)):
+        for name in (name for name in names if first < MOST.get(name, repetitions)):
+            for method in METHODS:
                 work = partial(lambda *given: measured(ready_of(given[0]), *given[1:]), name, method, first)
                 yield f"{name}/{method}/{first}", work
     for name in (name for name in PILOTED if name in names):

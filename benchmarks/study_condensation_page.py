@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from common import save, table
+from common import SECTION, save, table
 from objections import ended
 from study_condensation_figures import bars
 from study_condensation_methods import METHODS, K
@@ -23,8 +23,6 @@ KEYS = ("significance", "direction", "outside")
 """The paper's three metrics."""
 KINDS = ("cox", "linear", "logistic")
 """The models of every plan, in its order."""
-PREDICTED = ("logistic", "forest")
-"""Models that predict the logistic model's outcome of patients who were left out."""
 ABOVE_BOOTSTRAP = 0.05
 MOST_FLIPS = 0.05
 """The share of repetitions with a changed direction that has to be excluded before "none" is reached."""
@@ -153,28 +151,6 @@ class Found:
 
     def membership(self, name: str, method: str) -> Estimate:
         return Estimate.of(self.all(name, method, "membership"))
-
-    def useful(self, name: str, method: str, what: str) -> Estimate:
-        rows = self.all(name, method, "useful")
-        return Estimate.of([row[what] for row in rows if what in row])
-
-    def predicted(self, name: str, method: str, place: int, *, lost: bool) -> Estimate:
-        """The area under the curve of one of `PREDICTED` from the original, or what the release lost of it."""
-        pairs = [(own[place], made[place]) for own, made in self.all(name, method, "predicted")]
-        return Estimate.of([own - made if lost else own for own, made in pairs if None not in (own, made)])
-
-
-MEASURED: dict[str, tuple[Callable[[Found, str, str], Estimate], int, float]] = {
-    "counts off, %": (lambda found, method, name: found.useful(name, method, "counts"), 1, 100.0),
-    "information off, bits": (lambda found, method, name: found.useful(name, method, "information"), 3, 1.0),
-    "AUC lost, logistic": (lambda found, method, name: found.predicted(name, method, 0, lost=True), 3, 1.0),
-    "AUC lost, forest": (lambda found, method, name: found.predicted(name, method, 1, lost=True), 3, 1.0),
-    "loss metric, %": (lambda found, method, name: found.useful(name, method, "loss"), 1, 100.0),
-    "height": (lambda found, method, name: found.useful(name, method, "height"), 2, 1.0),
-    "ambiguity, log10": (lambda found, method, name: found.useful(name, method, "ambiguity"), 1, 1.0),
-    "discernibility of a row": (lambda found, method, name: found.attack(name, method, "class"), 0, 1.0),
-}
-"""Other measures of utility: where they are, decimals, factor."""
 
 
 def glance(found: Found) -> str:
@@ -366,36 +342,6 @@ def linkage_table(found: Found) -> str:
     return table(head, rows)
 
 
-def measures_table(found: Found) -> str:
-    """Means over the sets: what is kept for uses that nobody planned."""
-    rows = []
-    for method in LEADING:
-        cells = (
-            Estimate.over([of(found, method, name) for name in found.sets]).shown(*shown)
-            for of, *shown in MEASURED.values()
-        )
-        rows.append([method, *cells])
-    return table(["method", *MEASURED], rows)
-
-
-def measures_of_sets(found: Found) -> str:
-    rows = [
-        [name, method, *(of(found, method, name).shown(*shown) for of, *shown in MEASURED.values())]
-        for name in found.sets
-        for method in METHODS
-    ]
-    return table(["set", "method", *MEASURED], rows)
-
-
-def originals_table(found: Found) -> str:
-    """The areas under the curve that the halves themselves reach."""
-    rows = []
-    for name in found.sets:
-        areas = [found.predicted(name, "bootstrap", place, lost=False) for place in range(len(PREDICTED))]
-        rows.append([name, *(each.shown(3, 1.0) for each in areas)])
-    return table(["set", *PREDICTED], rows)
-
-
 def weights_table(found: Found) -> str:
     """Weight 0.5 beside one that a pilot chooses, with the same seeds."""
     rows = []
@@ -461,12 +407,7 @@ def page_of(found: Found, command: str) -> str:
         f"{name} {found.repetitions(name)} ({found.repetitions(name, 'balanced')})" for name in found.sets
     ]
     risks = [
-        len(rows)
-        for name in found.sets
-        for rows in (
-            found.all(name, "bootstrap", "membership"),
-            [row for row in found.all(name, "bootstrap", "attacked") if "time" in row],
-        )
+        len(found.all(name, "bootstrap", what)) for name in found.sets for what in ("attacked", "membership")
     ]
     head = HEAD.format(
         k=K,
@@ -487,9 +428,6 @@ def page_of(found: Found, command: str) -> str:
         sets=sets_table(found),
         models=models_table(found),
         linkage=linkage_table(found),
-        measures=measures_table(found),
-        measures_of_sets=measures_of_sets(found),
-        originals=originals_table(found),
         weights=weights_table(found),
     )
     registries = {key.rpartition("/")[2] for key in found.kept if key.startswith("draws/")}
@@ -499,5 +437,8 @@ def page_of(found: Found, command: str) -> str:
 
 
 def write_page(kept: dict[str, Any], command: str) -> None:
+    """The page, with the sections that `study_condensation_measures.py` wrote before its end."""
     PAGE.parent.mkdir(parents=True, exist_ok=True)
-    save(PAGE, ended(page_of(Found(kept), command), "condensation"))
+    sections = [found[0] for found in SECTION.finditer(PAGE.read_text(encoding="utf-8"))]
+    text = "\n\n".join([page_of(Found(kept), command).rstrip(), *sections])
+    save(PAGE, ended(f"{text}\n", "condensation"))

@@ -117,25 +117,6 @@ that are equal in the columns that the method protects, for a row.
 
 {linkage}
 
-## Other measures of utility
-
-For uses that nobody planned ([definitions](../methods/condensation.md#other-measures-of-utility)); means over the sets.
-*Counts*: mean relative error of 200 counts by ranges of up to three columns. *Information*: mean difference of the bits
-that two columns tell of each other. *AUC lost*: half of the patients is released, the other half is asked whether its
-time is above the logistic model's cut; the area under the curve from the half itself, less that from its release. *Loss
-metric*, *height* and *ambiguity*: what a row's group leaves open, of all columns, or of the known ones where only these
-are generalized; trees, copula and bootstrap have no groups. *Discernibility* is of methods that release equal rows.
-
-{measures}
-
-The areas that the halves themselves reach:
-
-{originals}
-
-By set:
-
-{measures_of_sets}
-
 ## Weight of the response: 0.5, or chosen by a pilot
 
 w is 0.5 in all other tables; `weight: pilot` ([how](../methods/condensation.md#pilot)) chooses among 0.3, 0.5 and 0.7.

@@ -69,23 +69,29 @@ def measure_information(a: Longs, b: Longs) -> float:
     return entropy(a, np.zeros_like(a)) - entropy(a, b)
 
 
-def range_counts(both: Both, queries: int = 200, columns: int = 3, least: float = 0.01) -> dict[str, Any]:
+def range_counts(
+    both: Both, queries: int = 200, columns: int = 3, least: float = 0.01, sample: int = 100_000
+) -> dict[str, Any]:
     """Average relative error of COUNT queries: how many rows lie, in each of up to `columns` random columns, between
-    the values of two random original rows (of unordered levels: have one of the two). Counts below the share `least` of
-    the rows are skipped."""
+    the values of two random original rows (of unordered levels: have one of the two). Counted among `sample` rows;
+    counts below the share `least` of them are skipped."""
     if queries < 1 or columns < 1:
         raise BadInput("`measure.range_counts`: `queries` and `columns` must be at least 1.")
     random = np.random.Generator(np.random.Philox(SEED))
+    rows = [choose_rows(each.height, sample) for each in (both.table.frame, both.made)]
+    known = [
+        (column, one[rows[0]], two[rows[1]]) for column, one, two in map(both.columns, both.made.columns)
+    ]
     counts = np.zeros((2, queries), np.int64)
     for number in range(queries):
-        ends = random.integers(0, len(both.table), 2)
-        chosen = random.permutation(len(both.table.columns))[: random.integers(1, columns + 1)]
-        asked = [both.columns(both.table.columns[place].name) for place in chosen]
+        ends = random.integers(0, len(rows[0]), 2)
+        chosen = random.permutation(len(known))[: random.integers(1, columns + 1)]
         for side in (0, 1):
-            inside = [_between(column, sides[side], sides[0][ends]) for column, *sides in asked]
+            inside = [_between(known[at][0], known[at][1 + side], known[at][1][ends]) for at in chosen]
             counts[side, number] = np.logical_and.reduce(inside).sum()
-    true = np.where(counts[0] >= least * len(both.table), counts[0], 0)
-    return average_relative_error(true, counts[1].astype(float))
+    true = np.where(counts[0] >= least * len(rows[0]), counts[0], 0)
+    scale = len(rows[0]) / len(both.table) * both.made.height / max(1, len(rows[1]))
+    return average_relative_error(true, counts[1] * scale)
 
 
 def _between(column: Column, values: Floats, ends: Floats) -> NDArray[np.bool_]:
