@@ -114,6 +114,7 @@ python benchmarks/larger_than_memory.py --store FOLDER --patients 10000000 --lim
 python benchmarks/study_disassociation.py --data DIR
 python benchmarks/study_disassociation_related.py --data DIR
 python benchmarks/study_censoring.py --data DIR
+python benchmarks/study_censoring_margins.py
 python benchmarks/study_trajectories.py --data DIR
 python benchmarks/study_trajectories_bounds.py --parts baseline
 python benchmarks/study_trajectories_bounds.py --parts pairs

@@ -74,3 +74,14 @@ def test_relative_standard_error_of_laplace_is_the_published_one() -> None:
 def test_the_gate() -> None:
     found = MonthItemsets(np.array([5, 9]), np.array([10, 10]), np.array([0, 0]), ("01",))
     assert found.at_least(6).counts.tolist() == [9]
+
+
+def test_the_gate_tells_on_which_side_a_count_is() -> None:
+    """With one document more the itemset is answered, without it never: no ε bounds that, whatever noise follows. What
+    the product hides it hides by the noisy count, which either data set can put on either side."""
+    lists = [
+        MonthItemsets(np.array([n]), np.array([20]), np.array([0]), ("01",)).at_least(10) for n in (9, 10)
+    ]
+    assert [len(each) for each in lists] == [0, 1]
+    noisy = np.array([9, 10])[:, None] + mechanism.draw(Noise("geometric", micro(0.5), 1), 400)
+    assert ((noisy >= 10).any(axis=1) & (noisy < 10).any(axis=1)).all()

@@ -155,6 +155,27 @@ def test_censoring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [*tmp_path.glob("*.svg")]
 
 
+def test_censoring_of_the_same_margins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import study_censoring_margins as study
+    from leeward.randomness import Randomness
+    from leeward.synthetic.repeats import write_repeats
+
+    write_repeats(tmp_path / "population.parquet", 2_000, seed=1)
+    cohort = read(tmp_path / "population.parquet")
+    counts = study.counts_of(cohort)
+    again = study.cohort_of(counts, np.arange(len(counts)), "again").code_counts()
+    assert (again.counts == cohort.code_counts().counts).all()
+    dealt = {way: study.deal(counts, way, Randomness.of(1).stream("test")) for way in study.WAYS}
+    for each in dealt.values():
+        assert ((each > 0) == (counts > 0)).all() and (np.sort(each, axis=0) == np.sort(counts, axis=0)).all()
+    spread = {way: each.sum(axis=1).var() for way, each in dealt.items()}
+    assert spread["at random"] < spread["half together"] < spread["together"]
+    monkeypatch.setattr(study, "WAYS", study.WAYS[1:2])
+    monkeypatch.setattr(study, "TABLE_1", {5: study.TABLE_1[5]})
+    page = study.section([counts], 100)
+    assert faults_of(page) == [] and page.count("\n|") == 2 + 1
+
+
 def test_trajectories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import study_trajectories as study
 

@@ -67,3 +67,20 @@ def test_a_safe_record_is_emptied_by_global_caps_only() -> None:
     assert oracle.dis(["250"], POPULATION) == 4
     assert released(protect(3))[0] == []
     assert released(protect(3, "record"))[0] == ["250"]
+
+
+def test_the_printed_loop_does_not_end_at_a_cap_of_0() -> None:
+    """Steps 3 to 15 by the letter: all have the code of cap 0 exactly 0 times, so all are in its set; once it is chosen
+    its cap is -1, its set empty and the smallest for ever. Ties are broken by code, as in the product."""
+    sample, population, k = [["2"]], [["2"], ["3"]], 2
+    caps = {"1": 0, "2": 1}
+    released, picks = [list(record) for record in sample], []
+    while any(oracle.dis(record, population) < k for record in released) and len(picks) < 50:
+        members = {code: [y for y in released if y.count(code) == cap] for code, cap in caps.items()}
+        chosen = min(sorted(members), key=lambda code: len(members[code]))
+        for record in members[chosen]:
+            record[:] = [code for code in record if code != chosen]
+        caps[chosen] -= 1
+        picks.append(chosen)
+    assert picks == ["1"] * 50 and caps == {"1": -50, "2": 1} and released == sample
+    assert oracle.gccens(sample, population, k, {"1": 0, "2": 1}) == ([[]], ["2"])

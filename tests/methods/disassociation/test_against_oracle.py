@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from hypothesis import given
 from tests.methods.disassociation.shapes import (
@@ -66,3 +67,35 @@ def test_nonempty_subrecords_that_an_empty_item_chunk_needs() -> None:
     assert [holds(5, s, 3, 2) for s in ((3, 3), (3, 4), (4, 4))] == [False, False, True]
     assert [holds(5, s, 2, 3) for s in ((3, 3, 2), (3, 3, 3))] == [False, True]
     assert [holds(5, s, 2, 2) for s in ((2, 2, 2), (2, 2, 3))] == [False, True]
+
+
+def printed(
+    rows: oracle.Records, ids: list[int], ignore: frozenset[int], p: oracle.Parameters
+) -> list[list[int]]:
+    """HorPart as Fig. 8 has it, without a policy: the part without the code starts with an empty `ignore`."""
+    s = oracle.supports(rows, ids, ignore)
+    if len(ids) < p.max_cluster or not s:
+        return [ids]
+    a = min(s, key=lambda code: (-s[code], code))
+    d1, d2 = [r for r in ids if a in rows[r]], [r for r in ids if a not in rows[r]]
+    return printed(rows, d1, ignore | {a}, p) + (printed(rows, d2, frozenset(), p) if d2 else [])
+
+
+def test_an_empty_ignore_splits_by_a_code_that_all_hold() -> None:
+    """All hold 0; among those without 1 it would be the most frequent code again, with nobody on its other side."""
+    p = oracle.Parameters(k=2, m=2, max_cluster=3)
+    without = [frozenset({0, 2}), frozenset({0, 2}), frozenset({0, 3})]
+    assert oracle.supports(without, [0, 1, 2], frozenset()) == {0: 3, 2: 2, 3: 1}
+    assert oracle.supports(without, [0, 1, 2], frozenset({0})) == {2: 2, 3: 1}
+    rows = [frozenset({0, 1})] * 4 + without
+    assert printed(rows, [*range(7)], frozenset(), p) == oracle.horpart(
+        rows, [*range(7)], frozenset(), None, p
+    )
+
+
+@given(data_sets())
+def test_without_a_policy_an_empty_ignore_gives_the_same_clusters(drawn: Drawn) -> None:
+    rows, _, p = drawn
+    p = replace(p, constraint={})
+    everybody = [*range(len(rows))]
+    assert printed(rows, everybody, frozenset(), p) == oracle.horpart(rows, everybody, frozenset(), None, p)

@@ -249,3 +249,28 @@ def test_m_above_the_longest_record_is_the_longest_record(tmp_path: Path) -> Non
     assert notice.startswith("m = 1000 is more than the 2 codes of the longest record; the run used m = 2")
     assert verify(write(done, tmp_path / "OUT")).passed
     assert not Disassociation(k=3, m=2).protect(cohort_of(records)).notices
+
+
+def test_the_paper_s_clusters_are_below_2k() -> None:
+    """Footnote 4: maxClusterSize is 2k."""
+    method = Disassociation(k=5, partitioning="paper", attacker="operation")
+    assert method.cluster_limit == 10
+    assert Disassociation(k=5, partitioning="paper", attacker="operation", max_cluster=15).cluster_limit == 15
+
+
+@pytest.mark.parametrize(("attacker", "most"), [("operation", 3), ("counts", 4)])
+def test_no_file_tells_how_many_hold_a_code_of_an_item_chunk(
+    tmp_path: Path, attacker: str, most: int
+) -> None:
+    """k = 4: whether one patient or `most` of a cluster have the code, every file of the release is the same; with one
+    more it is counted."""
+    made = {}
+    for holders in range(1, most + 2):
+        records = [("250.00", "401.0", "V10.1")] * holders + [("250.00", "401.0")] * (7 - holders)
+        method = Disassociation(k=4, m=2, partitioning="paper", attacker=attacker)
+        share = released(records, method, tmp_path / str(holders)) / "share"
+        made[holders] = {f.relative_to(share): f.read_bytes() for f in share.rglob("*") if f.is_file()}
+        kinds = {row["kind"] for row in chunk_rows(share.parent) if "V10.1" in row["codes"]}
+        assert kinds == ({"item"} if holders <= most else {"record"})
+    assert all(made[holders] == made[1] for holders in range(2, most + 1))
+    assert made[most + 1] != made[1]

@@ -84,6 +84,7 @@ def losses_by_kernel(X, Y, weight):
 
 
 def test_example_4_loss_metric():
+    """Example 4, and the leaf that Fig. 7 needs: 33 to [33-34] is .25 there, (2 - 0)/8 and not (2 - 1)/8."""
     assert AGE.loss("33-34", "33-36") == F(1, 4)
     assert AGE.loss("36", "35-36") == F(2, 8)
     assert ICD.loss("401.1", "401") == 1
@@ -151,6 +152,13 @@ def test_figure_3c_mdav_at_k_2(records):
     assert losses(records, clusters, ICD, AGE) == (F(5, 24), F(1, 12))
 
 
+def test_definition_1_counts_in_the_release():
+    """Figure 3c is the thesis's 2-anonymous example: each of its trajectories is twice in it, and two are not in D."""
+    published = [rep for members, rep in mdav(FIGURE_3A, 2, ICD, AGE) for _ in members]
+    assert {published.count(rep) for rep in published} == {2}
+    assert [FIGURE_3A.count(rep) for rep in dict.fromkeys(published)] == [0, 0, 1]
+
+
 def test_figure_3a_mdav_at_k_3():
     clusters = mdav(FIGURE_3A, 3, ICD, AGE)
     assert named(clusters) == [
@@ -168,6 +176,19 @@ def test_baseline_on_figure_3a():
     three = mdav(FIGURE_3A, 3, ICD, AGE, align=baseline)
     assert [members for members, _ in named(three)] == [{5, 6, 2}, {3, 1, 4}]
     assert losses(FIGURE_3A, three, ICD, AGE, align=baseline) == (F(3, 4), F(5, 8))
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 5, 6])
+def test_baseline_cannot_suppress_everything(k):
+    """Algorithm 2 publishes as many pairs as the shortest member has (steps 3 to 9), whatever k; of Figure 3a some
+    value is below its root for k up to 3."""
+    clusters = mdav(FIGURE_3A, k, ICD, AGE, align=baseline)
+    for members, rep in clusters:
+        assert len(rep) == min(len(FIGURE_3A[r]) for r in members) > 0
+    values = {value for _, rep in clusters for pair in rep for value in pair}
+    assert k > 3 or values - {ICD.root, AGE.root}
+    lost = losses(FIGURE_3A, clusters, ICD, AGE, align=baseline)
+    assert k > 3 or min(lost) < 1
 
 
 def test_running_value_undercounts_the_true_loss():
