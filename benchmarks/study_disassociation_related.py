@@ -62,6 +62,10 @@ a generalized code; a suppressed code counts 0. *Codes lost*: codes that no reco
 coarser, and in item chunks. *As the root*: records of which nothing is told but that they have a code. Seconds of a
 processor; plain Python for the two.
 
+Partition errs more than CBA on every workload. Suppression takes out nine codes of ten, the rare ones, and so errs 2.2
+and 1.6 times as much as *default* on W2; what it leaves is exact, so that on frequent sets it errs less than CBA, and
+on those of the synthetic cohort less than all others.
+
 {table}
 """
 

@@ -296,7 +296,7 @@ def test_the_papers_are_placed_whole() -> None:
         ]
     counted = Counter(row["mark"] for row in rows)
     assert f"| all | 243 | {' | '.join(str(counted[mark]) for mark in marks)} |" in page
-    assert set(counted) == {*marks}
+    assert set(counted) <= {*marks}
 
 
 def test_a_place_that_is_not_there_is_found() -> None:
