@@ -122,11 +122,11 @@ python benchmarks/study_trajectories_bounds.py --parts seeds
 python benchmarks/study_trajectories_bounds.py --parts ranges
 python benchmarks/study_trajectories_bounds.py --parts others
 python benchmarks/study_trajectories_phenotypes.py --data DIR --k 2,5,10
-python benchmarks/study_visits.py --data DIR --parts uci --draws 3
+python benchmarks/study_visits.py --data DIR --parts uci --draws 5
 python benchmarks/study_visits.py --data DIR --parts drugs
 python benchmarks/study_visits_population.py --data DIR --parts rare
-python benchmarks/study_visits_population.py --data DIR --parts cohorts --without containment
-python benchmarks/study_visits_population.py --data DIR --parts volume --containment-to 300000
+python benchmarks/study_visits_population.py --data DIR --parts cohorts
+python benchmarks/study_visits_population.py --data DIR --parts volume
 python benchmarks/study_condensation.py --data DIR
 python benchmarks/study_condensation_measures.py --data DIR --part measures
 python benchmarks/study_condensation_measures.py --data DIR --part hundred

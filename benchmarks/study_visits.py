@@ -1,6 +1,6 @@
 """Does PheWAS survive? Repeats the comparison of Heatherly et al. (2013) on real data.
 
-    python benchmarks/study_visits.py --data DIR --parts uci --draws 3
+    python benchmarks/study_visits.py --data DIR --parts uci --draws 5
     python benchmarks/study_visits.py --data DIR --parts drugs
 
 DIR holds `uci-diabetes130/diabetic_data.csv.gz` and `vocab/phecode_map_v1_2_icd9.csv.gz`. Writes its sections of
@@ -58,7 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with the public data sets")
     parser.add_argument("--parts", default="uci,drugs", help="which to run")
-    parser.add_argument("--draws", type=int, default=3, help="cohorts and sets of SNPs drawn from UCI")
+    parser.add_argument("--draws", type=int, default=5, help="cohorts and sets of SNPs drawn from UCI")
     parser.add_argument("--levels", default="code,containment,visit")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="folder for the releases and reports")
@@ -116,14 +116,15 @@ def uci(data: Path, mapping: Path, levels: Sequence[str], draws: int, seed: int,
             by_snp += [snp_row(level, name, figures) for name, figures in found.items()]
             if draw_number == 0:
                 tests |= {(level, name): figures["phewas"]["tests"] for name, figures in found.items()}
+    mean = f"mean of {draws} draws, ± 95 % interval"
     return [
         *table(
-            f"What a cohort of {COHORT:,} keeps (k = {K}, mean of {draws} draws)",
+            f"What a cohort of {COHORT:,} keeps (k = {K}, {mean})",
             counts,
             ["level", "strategy"],
         ),
         *table(
-            f"Associations of that cohort with six simulated SNPs (sums over SNPs, mean of {draws} draws)",
+            f"Associations of that cohort with six simulated SNPs (sums over SNPs, {mean})",
             rows,
             ["level", "strategy"],
         ),

@@ -77,11 +77,7 @@ def main() -> None:
     parser.add_argument("--parts", default="rare,cohorts,volume", help="which to run")
     parser.add_argument("--patients", type=int, default=POPULATION)
     parser.add_argument("--draws", type=int, default=5, help="cohorts of each kind")
-    parser.add_argument("--without", default="", help="a setting of `cohorts` to leave out")
     parser.add_argument("--sizes", default=f"1000,3000,10000,30000,100000,300000,{POPULATION}")
-    parser.add_argument(
-        "--containment-to", type=int, default=POPULATION, help="no larger population in `volume`"
-    )
     parser.add_argument("--keep", type=Path, help="folder for what was counted")
     options = parser.parse_args()
     vocabulary = options.data / "vocab"
@@ -90,15 +86,11 @@ def main() -> None:
             if part == "rare":
                 lines = rare(vocabulary, options.patients, place)
             elif part == "cohorts":
-                lines = cohorts(vocabulary, options.patients, options.draws, place, options.without)
+                lines = cohorts(vocabulary, options.patients, options.draws, place)
             else:
                 sizes = [int(size) for size in options.sizes.split(",")]
-                lines = volume(vocabulary, sizes, place, options.containment_to)
-            script = "python benchmarks/study_visits_population.py --data DIR"
-            said = f" --without {options.without}" if options.without and part == "cohorts" else ""
-            if part == "volume" and options.containment_to < POPULATION:
-                said = f" --containment-to {options.containment_to}"
-            put(part, f"{script} --parts {part}{said}", lines)
+                lines = volume(vocabulary, sizes, place)
+            put(part, f"python benchmarks/study_visits_population.py --data DIR --parts {part}", lines)
 
 
 def map_of(vocabulary: Path) -> Path:
@@ -285,7 +277,7 @@ def gain(vocabulary: Path, patients: int, fall: float, place: Path) -> dict[str,
     }
 
 
-def cohorts(vocabulary: Path, patients: int, draws: int, place: Path, without: str = "") -> list[str]:
+def cohorts(vocabulary: Path, patients: int, draws: int, place: Path) -> list[str]:
     """Tables 1, 2, 4 and 5."""
     from study_visits_errors import planted_pairs
     from study_visits_tables import sections
@@ -296,7 +288,7 @@ def cohorts(vocabulary: Path, patients: int, draws: int, place: Path, without: s
     file, found = place / "cohorts.json", {}
     everyone: People | None = None
     originals: list[pl.DataFrame] = []
-    for setting in (each for each in SETTINGS if each != without):
+    for setting in SETTINGS:
         key = f"{patients} {draws} {setting}"
 
         def work(setting: str = setting) -> dict[str, Any]:
@@ -422,15 +414,12 @@ def phecodes_of_traits(vocabulary: Path) -> dict[str, str]:
     return found
 
 
-def volume(vocabulary: Path, sizes: Sequence[int], place: Path, contained: int = POPULATION) -> list[str]:
+def volume(vocabulary: Path, sizes: Sequence[int], place: Path) -> list[str]:
     """What each level keeps of growing populations; processor seconds of the steps between reading and writing."""
     rows, kept = [], {}
     for size in sizes:
         row: dict[str, Any] = {"patients": f"{size:,}"}
         for level in VOLUME:
-            if level == "containment" and size > contained:
-                row[f"{level}: DC % / CC % / CPU, s"] = "not run"
-                continue
             key = f"{size} {level}"
             found = once(
                 place / "volume.json",
@@ -450,11 +439,11 @@ def volume(vocabulary: Path, sizes: Sequence[int], place: Path, contained: int =
 def needed(kept: dict[tuple[str, int], dict[str, Any]], sizes: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Of each level, between which of the sizes tried each share begins to be kept."""
     for level in VOLUME:
-        row, tried = {"level": level}, [size for size in sizes if (level, size) in kept]
+        row = {"level": level}
         for name, key in (("diagnoses", "DC"), ("codes", "CC")):
             for wanted in SHARES:
-                enough = [size for size in tried if share(kept[level, size], key) >= wanted]
-                row[f"{wanted} % of {name}"] = between(enough[0] if enough else None, tried)
+                enough = [size for size in sizes if share(kept[level, size], key) >= wanted]
+                row[f"{wanted} % of {name}"] = between(enough[0] if enough else None, sizes)
         yield row
 
 

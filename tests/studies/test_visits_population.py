@@ -176,9 +176,10 @@ def test_volume_and_rare_codes(vocabulary: Path, tmp_path: Path, monkeypatch: py
     assert sum("more than 300 |" in line for line in lines) == len(study.VOLUME)
 
 
-def test_the_size_that_keeps_enough_is_between_two() -> None:
+def test_the_size_that_keeps_enough_is_between_two(monkeypatch: pytest.MonkeyPatch) -> None:
     import study_visits_population as study
 
+    monkeypatch.setattr(study, "VOLUME", {"code": {}})
     kept = {
         ("code", size): {"DC original": 100, "DC": dc, "CC original": 100, "CC": cc}
         for size, dc, cc in ((10, 99, 80), (30, 99, 95), (100, 100, 98))
