@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from common import commit, machine, save
+from common import SECTION, commit, machine, save
 from leeward.methods.disassociation import Disassociation
 from leeward.methods.disassociation.measures.estimates import DEFAULT
-from objections import ended
+from objections import FOLDER, ended
 from study_disassociation_words import CLOSING, FIGURE_WORDS, OPENING
 
 COHORTS = ("UCI", "synthetic")
@@ -35,7 +35,8 @@ def write_page(found: dict[str, Any], out: Path) -> None:
             (plots / f"{name}.svg").write_text(plot(found), encoding="utf-8")
             parts.append(f"![{title}](disassociation/{name}.svg)")
         parts.append(table(found))
-    parts.append(CLOSING)
+    kept = SECTION.finditer((FOLDER / "disassociation.md").read_text(encoding="utf-8"))  # of other scripts
+    parts += [*(section[0] for section in kept), CLOSING]
     save(out / "disassociation.md", ended("\n\n".join(parts), "disassociation"))
 
 
