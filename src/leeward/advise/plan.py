@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from leeward.advise.thresholds import Threshold, k_of, threshold_of
-from leeward.analysis.plan import KEYS, KINDS, models_of
+from leeward.analysis.plan import models_of
 from leeward.errors import BadInput
 from leeward.fields import Declared, Parameter, build, check_keys, nearest, schema
 from leeward.paths import text_of
-from leeward.release.spec import SourceSpec, content_of_yaml, resolve_source
+from leeward.release.spec import PLAN_KEYS, PLANS, SourceSpec, content_of_yaml, resolve_source
 
 WITHIN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%|percent|patients?|people)\s*")
 
@@ -178,7 +178,7 @@ class Query(Counted):
 
 LINES: dict[str, type[Line]] = {each.kind: each for each in (Counts, Prevalence, Phewas, Sequences, Query)}
 WORDS = {"from": "least"}
-KNOWN = (*LINES, *KINDS)
+KNOWN = (*LINES, *PLANS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,9 +272,9 @@ def line_of(entry: Any, number: int) -> Line:
     kind, options = next(iter(entry.items()))
     if kind not in KNOWN:
         raise BadInput(f"`{where}`: unknown line `{kind}`{nearest(str(kind), KNOWN)}")
-    if kind in KINDS:
+    if kind in PLANS:
         if isinstance(options, Mapping):
-            check_keys(options, KEYS, f"{where}.{kind}")
+            check_keys(options, PLAN_KEYS, f"{where}.{kind}")
         try:
             models_of([{kind: options}])
         except BadInput as error:
@@ -318,8 +318,8 @@ def plan_schema() -> dict[str, Any]:
     for each in options.values():
         if "least" in each["properties"]:
             each["properties"]["from"] = each["properties"].pop("least")
-    columns = {key: {"type": ["string", "number", "array"]} for key in KEYS}
-    options |= {kind: _mapping_of(columns, "covariates") for kind in KINDS}
+    columns = {key: {"type": ["string", "number", "array"]} for key in PLAN_KEYS}
+    options |= {kind: _mapping_of(columns, "covariates") for kind in PLANS}
     lines = [_mapping_of({kind: each}, kind) for kind, each in options.items()]
     items = {"anyOf": [{"enum": list(LINES)}, *lines]}
     found["properties"]["plan"] = {"type": "array", "items": items, "minItems": 1}

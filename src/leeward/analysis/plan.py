@@ -17,9 +17,7 @@ import polars as pl
 
 from leeward.cohort.lenses.table import Column, Floats, Table, encode
 from leeward.errors import BadInput
-
-KINDS = ("linear", "logistic", "cox", "poisson", "forest")
-KEYS = ("response", "time", "event", "event_value", "covariates")
+from leeward.release.spec import PLAN_KEYS, PLANS
 
 
 @dataclass(frozen=True)
@@ -32,10 +30,6 @@ class Model:
     event_value: Any = None
 
     @property
-    def has_coefficients(self) -> bool:
-        return self.kind != "forest"
-
-    @property
     def title(self) -> str:
         """For example `cox: time, status = 1`."""
         outcome = self.response or self.time
@@ -44,7 +38,7 @@ class Model:
         return f"{self.kind}: {outcome}{event}"
 
     def to_json(self) -> dict[str, Any]:
-        content = {key: value for key in KEYS[:4] if (value := getattr(self, key)) is not None}
+        content = {key: value for key in PLAN_KEYS[:4] if (value := getattr(self, key)) is not None}
         return {self.kind: {**content, "covariates": list(self.covariates)}}
 
     def columns(self) -> list[str]:
@@ -74,16 +68,16 @@ def _model_of(entry: Any, number: int) -> Model:
     where = f"plan[{number}]"
     if isinstance(entry, Model):
         return entry
-    if not isinstance(entry, Mapping) or len(entry) != 1 or next(iter(entry)) not in KINDS:
-        raise BadInput(f"`{where}`: one of {', '.join(KINDS)} with its columns.")
+    if not isinstance(entry, Mapping) or len(entry) != 1 or next(iter(entry)) not in PLANS:
+        raise BadInput(f"`{where}`: one of {', '.join(PLANS)} with its columns.")
     kind, content = next(iter(entry.items()))
     where = f"{where}.{kind}"
-    if not isinstance(content, Mapping) or not set(content) <= set(KEYS):
-        raise BadInput(f"`{where}` takes {', '.join(KEYS)}.")
+    if not isinstance(content, Mapping) or not set(content) <= set(PLAN_KEYS):
+        raise BadInput(f"`{where}` takes {', '.join(PLAN_KEYS)}.")
     _check_types(content, where)
     covariates = content["covariates"]
     covariates = (covariates,) if isinstance(covariates, str) else tuple(covariates)
-    model = Model(kind, covariates, *(content.get(key) for key in KEYS[:4]))
+    model = Model(kind, covariates, *(content.get(key) for key in PLAN_KEYS[:4]))
     _check_outcome(model, where)
     return model
 

@@ -12,10 +12,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from leeward.analysis.plan import Design
-from leeward.cohort.lenses.table import Floats
+from leeward.analysis.plan import Design, Model, design_of, median_time
+from leeward.cohort.lenses.table import Floats, Table
 from leeward.compiled import njit
 from leeward.errors import require_extra
 
@@ -200,6 +201,11 @@ class Fit:
     def significant(self) -> Any:
         """bool: p < 0.05; a coefficient that cannot be estimated is not significant."""
         return np.nan_to_num(self.p, nan=1.0) < ALPHA
+
+
+def fit_model(model: Model, table: Table, frame: pl.DataFrame) -> Fit:
+    """A model of the plan fitted to the original `table`'s frame or to a released one."""
+    return fit(model.kind, design_of(model, frame, table.columns, median_time(model, table.frame)))
 
 
 def fit(kind: str, design: Design) -> Fit:

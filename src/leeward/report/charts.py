@@ -378,3 +378,45 @@ def intervals(rows: Rows, names: Sequence[str], *, x_title: str, colors: dict[st
     axis_below(drawing, along, top + height, x.at, x.written, x_title)
     drawing.legend(left, 14, colors)
     return drawing.svg(along.end + 30, top + height + 48)
+
+
+SHADES = (
+    (19, 75, 133), (47, 120, 179), (93, 162, 203), (157, 202, 225), (210, 229, 239), (242, 240, 235),
+    (252, 224, 186), (251, 191, 116), (232, 147, 47), (197, 105, 13), (153, 74, 7),
+)  # fmt: skip
+"""Colours of correlations from -1 to 1: Vega's blueorange, whose ends colour-blind readers can tell apart."""
+
+
+def heat(names: Sequence[str], matrices: Mapping[str, Sequence[Sequence[float]]]) -> str:
+    """Two matrices of correlations of the same columns, by their labels, beside each other."""
+    left, top, apart, scale = max(map(width_of, names)) + 8, 26.0, 16.0, 56.0
+    side = max((WIDTH - left - apart - scale) / 2, 10.0 * len(names))
+    cell = side / len(names)
+    size = min(12.0, cell)
+    drawing = Drawing()
+    for start, (label, matrix) in zip((left, left + side + apart), matrices.items(), strict=True):
+        drawing.text(start + side / 2, top - 10, label, size=13, anchor="middle")
+        for i, row in enumerate(matrix):
+            for j, r in enumerate(row):
+                drawing.bar(start + i * cell, top + j * cell, cell, cell, _shade(r))
+            across = start + (i + 0.5) * cell + size / 3
+            drawing.text(across, top + side + 8, names[i], size=size, anchor="end", turned=True)
+    for j, name in enumerate(names):
+        drawing.text(left - 8, top + (j + 0.5) * cell + size / 3, name, size=size, anchor="end")
+    start, steps = left + 2 * side + 2 * apart, 40
+    up = Scale(-1, 1, top + min(side, 160.0), top)
+    drawing.text(start, top - 10, "r", size=13)
+    for step in range(steps):
+        r = -1 + 2 * (step + 1) / steps
+        drawing.bar(start, up(r), 14, up(-1 + 2 * step / steps) - up(r), _shade(r - 1 / steps))
+    for r in (-1, 0, 1):
+        drawing.text(start + 20, up(r) + 4, str(r))
+    below = max(width_of(name, size) for name in names) + 16
+    return drawing.svg(start + scale, top + side + below)
+
+
+def _shade(r: float) -> str:
+    at = (min(max(r, -1.0), 1.0) + 1) / 2 * (len(SHADES) - 1)
+    low = min(int(at), len(SHADES) - 2)
+    mixed = (round(a + (at - low) * (b - a)) for a, b in zip(SHADES[low], SHADES[low + 1], strict=True))
+    return "#" + "".join(f"{each:02x}" for each in mixed)

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from leeward.advise.plan import Regression
 from leeward.advise.utility.verdicts import Kept, judge
-from leeward.analysis.plan import Model, check_models, design_of, median_time, models_of
-from leeward.analysis.regression import Fit, fit
+from leeward.analysis.plan import Model, check_models, models_of
+from leeward.analysis.regression import Fit, fit_model
 from leeward.arrays import Float64s
 from leeward.cohort.lenses.table import Table
 from leeward.methods.condensation.measures.columns import pair_tables
@@ -41,7 +40,6 @@ class Fitted:
     line: Regression
     model: Model
     table: Table
-    cut: float | None
     original: Fit | None
     floor: float | None
 
@@ -51,18 +49,17 @@ def fit_original(line: Regression, cohort: Cohort) -> Fitted:
     table = cohort.table()
     (model,) = models_of([line.model])
     check_models([model], table)
-    cut = median_time(model, table.frame)
-    if not model.has_coefficients:
-        return Fitted(line, model, table, cut, None, None)
-    original = _fit(model, table, table.frame, cut)
+    if model.kind == "forest":
+        return Fitted(line, model, table, None, None)
+    original = fit_model(model, table, table.frame)
     random = np.random.Generator(np.random.Philox(SEED))
     found = []
     for _ in range(ROUNDS):
         drawn = np.sort(random.integers(0, table.frame.height, table.frame.height))
-        one = overlap(original, _fit(model, table, table.frame[drawn], cut))
+        one = overlap(original, fit_model(model, table, table.frame[drawn]))
         if one is not None:
             found.append(one)
-    return Fitted(line, model, table, cut, original, float(np.mean(found)) if found else None)
+    return Fitted(line, model, table, original, float(np.mean(found)) if found else None)
 
 
 def compare(fitted: Fitted, release: Release) -> Kept:
@@ -81,9 +78,9 @@ def compare(fitted: Fitted, release: Release) -> Kept:
         areas = predict(both, both.groups, fitted.model) if both.groups else {"before": None}
         if areas["before"] is None:
             return refuse(reason="the release has no custody, or no patients left out have both outcomes")
-        kept = 1 - areas["before"] + areas["after"]
-        return judge(fitted.line, figure, min(max(kept, 0.0), 1.0), None, detail=areas)
-    after = _fit(fitted.model, fitted.table, both.made, fitted.cut)
+        kept = float(np.clip(1 - areas["before"] + areas["after"], 0, 1))
+        return judge(fitted.line, figure, kept, None, detail=areas)
+    after = fit_model(fitted.model, fitted.table, both.made)
     value = overlap(fitted.original, after)
     if value is None:
         return refuse(reason="the model cannot be estimated from the original")
@@ -115,7 +112,3 @@ def overlaps(low: Float64s, high: Float64s, other_low: Float64s, other_high: Flo
     shared = np.maximum(np.minimum(high, other_high) - np.maximum(low, other_low), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray((shared / (high - low) + shared / (other_high - other_low)) / 2)
-
-
-def _fit(model: Model, table: Table, frame: pl.DataFrame, cut: float | None) -> Fit:
-    return fit(model.kind, design_of(model, frame, table.columns, cut))

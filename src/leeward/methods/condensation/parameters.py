@@ -165,7 +165,7 @@ class Condensation(Parameters):
         stratified = self.algorithm in (*STRATIFIED, "auto")
         refusals = {
             "`algorithm` auto and `weight` pilot compare candidates on the plan: give the recipient's `plan`.": (
-                self.needs_pilot and not self.plan
+                self.needs_pilot and all(model.kind == "forest" for model in self.models)
             ),
             "`algorithm` tfrp publishes centroids: it takes no `synthesis`.": (
                 self.algorithm == "tfrp" and self.synthesis == "exact"

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
-from leeward.analysis.plan import Model, design_of, median_time
-from leeward.analysis.regression import Fit, fit
+from leeward.analysis.plan import Model
+from leeward.analysis.regression import Fit, fit_model
 from leeward.cohort.lenses.table import Table
+from leeward.methods.condensation.measures.models import compare
 from leeward.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def choose(method: Condensation, table: Table, randomness: Randomness) -> tuple[
         drawn = randomness.stream("condensation", "pilot").choice(len(table), rows, replace=False)
         sample = replace(table, frame=table.frame[np.sort(drawn)])
     prepare(candidates(method)[0], table)  # what cannot be condensed is refused before anything is tried
-    originals = [original(model, sample) for model in method.models if model.has_coefficients]
+    planned = [model for model in method.models if model.kind != "forest"]
+    originals = [(model, fit_model(model, sample, sample.frame)) for model in planned]
     streams = [Randomness(randomness.number("pilot", number), True) for number in range(REPEATS)]
     tried, methods = [], candidates(method)
     for each in methods:
@@ -50,7 +51,7 @@ def choose(method: Condensation, table: Table, randomness: Randomness) -> tuple[
         "rows": len(sample),
         "tried": tried,
         "chosen": {name: tried[best][name] for name in ("algorithm", "weight")},
-        "did_not_converge": sum(not each.converged for _, _, each in originals),
+        "did_not_converge": sum(not each.converged for _, each in originals),
     }
     return methods[best], facts
 
@@ -69,38 +70,16 @@ def candidates(method: Condensation) -> list[Condensation]:
     return found
 
 
-def original(model: Model, table: Table) -> tuple[Model, float | None, Fit]:
-    """A model fitted to the original, with the cut of a logistic model of a time."""
-    cut = median_time(model, table.frame)
-    return model, cut, fit(model.kind, design_of(model, table.frame, table.columns, cut))
-
-
 def _scores(
-    method: Condensation,
-    table: Table,
-    originals: Sequence[tuple[Model, float | None, Fit]],
-    randomness: Randomness,
+    method: Condensation, table: Table, originals: Sequence[tuple[Model, Fit]], randomness: Randomness
 ) -> list[float | None]:
-    """Changed directions twice, changed significance and leaving the interval once, as shares: a score for each model
-    whose fit to the original converged; None where the fit to the made table did not."""
+    """Changed directions twice, changed significance, leaving the interval and being lost once, as shares: a score for
+    each model whose fit to the original converged; None where the fit to the made table did not."""
     from leeward.engine import make
     from leeward.methods.condensation.condense import condense, ready
 
     prepared, kernel = ready(method, table, randomness)
     made = condense(prepared, kernel, make("local", threads=1), randomness, len(table)).frame
-    return [_model_score(each, made, table) for each in originals if each[2].converged]
-
-
-def _model_score(original: tuple[Model, float | None, Fit], made: pl.DataFrame, table: Table) -> float | None:
-    model, cut, before = original
-    after = fit(model.kind, design_of(model, made, table.columns, cut))
-    if not after.converged:
-        return None
-    known = ~np.isnan(before.coefficients)
-    if not known.any():
-        return 0.0
-    significant = before.significant
-    flipped = significant & ~(np.sign(before.coefficients) == np.sign(after.coefficients))
-    inside = (after.coefficients >= before.low) & (after.coefficients <= before.high)
-    changed = (before.significant != after.significant)[known].mean()
-    return float(2 * flipped.sum() / max(1, significant.sum()) + changed + (~inside)[known].mean())
+    fits = [compare(before, fit_model(model, table, made)) for model, before in originals if before.converged]
+    keys = ("direction", "direction", "significance", "outside", "lost")
+    return [None if each is None else sum(each[key] for key in keys) for each in fits]

@@ -75,7 +75,7 @@ def _observed(prepared: Prepared, kernel: CellKernel) -> bool:
 def lost_coefficients(method: Condensation, prepared: Prepared) -> tuple[str, ...]:
     """For the custodian: what withheld levels take from the recipient's models."""
     found, withheld = [], _counts(prepared, "withheld_levels")
-    for model in filter(lambda each: each.has_coefficients, method.models):
+    for model in [each for each in method.models if each.kind != "forest"]:
         columns = [prepared.table.column(name) for name in model.covariates]
         gone = {name: n for name, n in withheld.items() if name in model.covariates}
         if gone:

@@ -7,7 +7,6 @@ from typing import Any
 
 from leeward.release import Release
 from leeward.report import charts
-from leeward.report.charts import Drawing, Scale, width_of
 from leeward.report.sections import Chart, Notes, Part, Section, Table, Tile, Tiles, number, percent, table_of
 from leeward.report.summary import Cost, Costs, Tone, share
 
@@ -202,10 +201,11 @@ def correlations(found: Figures | None) -> Section | None:
     if found is None or len(found["columns"]) < 2:
         return None
     gap, largest = (f"{found[name]:.3f}" for name in ("mean_difference", "largest_difference"))
+    names = [short(level_label(name), 24) for name in found["columns"]]
     chart = Chart(
         "Pearson correlations",
         f"Two heat maps of correlations; they differ by {gap} on average and by at most {largest}.",
-        heat(found),
+        charts.heat(names, {BEFORE: found["before"], AFTER: found["after"]}),
         f"Mean absolute difference {gap}, largest {largest}.",
     )
     return Section("Correlations before and after", (chart,))
@@ -245,48 +245,6 @@ def any_use(measures: Figures) -> Section | None:
         )
     table = Table("What is kept for any use", ("", BEFORE, AFTER), tuple(rows))
     return Section("Other measures of utility", (table,)) if rows else None
-
-
-SHADES = (
-    (19, 75, 133), (47, 120, 179), (93, 162, 203), (157, 202, 225), (210, 229, 239), (242, 240, 235),
-    (252, 224, 186), (251, 191, 116), (232, 147, 47), (197, 105, 13), (153, 74, 7),
-)  # fmt: skip
-"""Colours of correlations from -1 to 1: Vega's blueorange, whose ends colour-blind readers can tell apart."""
-
-
-def heat(found: Mapping[str, Any]) -> str:
-    names = [short(level_label(name), 24) for name in found["columns"]]
-    left, top, apart, scale = max(map(width_of, names)) + 8, 26.0, 16.0, 56.0
-    side = max((charts.WIDTH - left - apart - scale) / 2, 10.0 * len(names))
-    cell = side / len(names)
-    size = min(12.0, cell)
-    drawing = Drawing()
-    for label, key, start in ((BEFORE, "before", left), (AFTER, "after", left + side + apart)):
-        drawing.text(start + side / 2, top - 10, label, size=13, anchor="middle")
-        for i, row in enumerate(found[key]):
-            for j, r in enumerate(row):
-                drawing.bar(start + i * cell, top + j * cell, cell, cell, _shade(r))
-            across = start + (i + 0.5) * cell + size / 3
-            drawing.text(across, top + side + 8, names[i], size=size, anchor="end", turned=True)
-    for j, name in enumerate(names):
-        drawing.text(left - 8, top + (j + 0.5) * cell + size / 3, name, size=size, anchor="end")
-    start, steps = left + 2 * side + 2 * apart, 40
-    up = Scale(-1, 1, top + min(side, 160.0), top)
-    drawing.text(start, top - 10, "r", size=13)
-    for step in range(steps):
-        r = -1 + 2 * (step + 1) / steps
-        drawing.bar(start, up(r), 14, up(-1 + 2 * step / steps) - up(r), _shade(r - 1 / steps))
-    for r in (-1, 0, 1):
-        drawing.text(start + 20, up(r) + 4, str(r))
-    below = max(width_of(name, size) for name in names) + 16
-    return drawing.svg(start + scale, top + side + below)
-
-
-def _shade(r: float) -> str:
-    at = (min(max(r, -1.0), 1.0) + 1) / 2 * (len(SHADES) - 1)
-    low = min(int(at), len(SHADES) - 2)
-    mixed = (round(a + (at - low) * (b - a)) for a, b in zip(SHADES[low], SHADES[low + 1], strict=True))
-    return "#" + "".join(f"{each:02x}" for each in mixed)
 
 
 Attack = tuple[list[tuple[str, str, str]], str]

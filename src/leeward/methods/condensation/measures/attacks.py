@@ -258,21 +258,16 @@ def membership(
     except (BadInput, GuaranteeUnreachable):
         return None
     _, before, after, _ = replace(both, made=made).dummies
-    signs = [_signs(before[np.sort(each)[:sample]], after) for each in (inside, outside)]
-    found = [_separation(signs[0][:, place], signs[1][:, place]) for place in range(2)]
-    auc, caught = max(found)
-    return {"asked": len(signs[0]) + len(signs[1]), "auc": auc, "caught": caught}
-
-
-def _signs(asked: Singles, rows: Singles) -> Floats:
-    """Distance to the nearest row, and its ratio to that to the second nearest: float64[asked, 2]."""
-    near = two_distances(asked, tree_of(rows))
-    return np.column_stack([near[:, 0], near[:, 0] / np.maximum(near[:, 1], 1e-9)])
-
-
-def _separation(inside: Floats, outside: Floats) -> tuple[float, float]:
-    """Area under the curve of small values, and the share of `inside` below the 1 % quantile of `outside`."""
-    return area(-inside, -outside), float((inside < np.quantile(outside, 0.01)).mean())
+    near, far = (
+        two_distances(before[np.sort(each)[:sample]], tree_of(after)).T for each in (inside, outside)
+    )
+    for first, second in (near, far):
+        second[:] = first / np.maximum(second, 1e-9)
+    auc, caught = max(
+        (area(-own, -other), float((own < np.quantile(other, 0.01)).mean()))
+        for own, other in zip(near, far, strict=True)
+    )
+    return {"asked": len(near[0]) + len(far[0]), "auc": auc, "caught": caught}
 
 
 def area(positive: Floats, negative: Floats) -> float:

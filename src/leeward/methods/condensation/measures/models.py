@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.analysis.plan import Model, design_of, event_rows, median_time, models_of
-from leeward.analysis.regression import Fit, fit
+from leeward.analysis.plan import Model, event_rows, models_of
+from leeward.analysis.regression import Fit, fit_model
 from leeward.cohort.lenses.table import Floats, Table
 from leeward.engine import pool
 from leeward.methods.condensation.measures.columns import SEED, Both
@@ -57,7 +57,7 @@ def mean_metrics(found: Sequence[Metrics | None]) -> Metrics | None:
 
 def models(both: Both, bootstrap: int = BOOTSTRAP, most_rows: int = MOST_ROWS) -> dict[str, Any] | None:
     """Each model of the plan: coefficients, metrics over the repetitions in custody, the bootstrap's floor."""
-    plan = [each for each in models_of(both.release.parameters.get("plan", ())) if each.has_coefficients]
+    plan = [each for each in models_of(both.release.parameters.get("plan", ())) if each.kind != "forest"]
     if not plan:
         return None
     small = len(both.table) <= most_rows
@@ -78,8 +78,7 @@ def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds
     """One model fitted to the original, to each made table, and to `rounds` resamples of the original. Metrics are
     means over the fits that converged, None where none did. A coefficient's `spread` is its covariate's standard
     deviation."""
-    cut = median_time(model, table.frame)
-    before, *after = fits(model, table, [table.frame, *frames], cut)
+    before, *after = fits(model, table, [table.frame, *frames])
     named = zip(before.names, spreads(model, table), strict=True)
     coefficients = [
         {"name": name, "spread": spread, "before": _estimate(before, n), "after": _estimate(after[0], n)}
@@ -94,20 +93,16 @@ def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds
         "did_not_converge": failed,
     }
     if rounds:
-        resampled = fits(model, table, _resamples(table.frame, rounds), cut)
+        resampled = fits(model, table, _resamples(table.frame, rounds))
         failed["bootstrap"] = sum(not each.converged for each in resampled)
         if (metrics := mean_metrics([compare(before, each) for each in resampled])) is not None:
             found["bootstrap"] = metrics
     return found
 
 
-def fits(model: Model, table: Table, frames: Iterable[pl.DataFrame], cut: float | None) -> list[Fit]:
-
-    def one(frame: pl.DataFrame) -> Fit:
-        return fit(model.kind, design_of(model, frame, table.columns, cut))
-
+def fits(model: Model, table: Table, frames: Iterable[pl.DataFrame]) -> list[Fit]:
     with pool(2 if len(table) <= TOGETHER else 1) as workers:
-        return list(workers.map(one, frames))
+        return list(workers.map(lambda frame: fit_model(model, table, frame), frames))
 
 
 def _resamples(frame: pl.DataFrame, rounds: int) -> Iterable[pl.DataFrame]:

@@ -8,18 +8,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from leeward.analysis.plan import Model, design_of, median_time, models_of
 from leeward.analysis.regression import fit
 from leeward.analysis.workloads import average_relative_error
-from leeward.cohort.lenses.table import Column, Floats, Table
+from leeward.cohort.lenses.table import Table
 from leeward.errors import BadInput
 from leeward.methods.condensation.measures.attacks import area, bin_numbers, choose_rows, entropy, some_groups
 from leeward.methods.condensation.measures.columns import CORRELATED, SEED, Both, Groups, Longs
-
-PREDICTING = ("logistic", "forest")
-"""Models of a plan that are judged by what they predict."""
 
 
 def discernibility_of(rows: pl.DataFrame) -> int:
@@ -87,17 +83,19 @@ def range_counts(
         ends = random.integers(0, len(rows[0]), 2)
         chosen = random.permutation(len(known))[: random.integers(1, columns + 1)]
         for side in (0, 1):
-            inside = [_between(known[at][0], known[at][1 + side], known[at][1][ends]) for at in chosen]
+            asked = [
+                (column, one[ends], (one, two)[side]) for column, one, two in map(known.__getitem__, chosen)
+            ]
+            inside = [
+                np.isin(values, two)
+                if column.is_categorical
+                else np.clip(values, two.min(), two.max()) == values
+                for column, two, values in asked
+            ]
             counts[side, number] = np.logical_and.reduce(inside).sum()
     true = np.where(counts[0] >= least * len(rows[0]), counts[0], 0)
     scale = len(rows[0]) / len(both.table) * both.made.height / max(1, len(rows[1]))
     return average_relative_error(true, counts[1] * scale)
-
-
-def _between(column: Column, values: Floats, ends: Floats) -> NDArray[np.bool_]:
-    if column.is_categorical:
-        return np.isin(values, ends)
-    return np.asarray((values >= ends.min()) & (values <= ends.max()))
 
 
 def generalization(both: Both) -> dict[str, float] | None:
@@ -129,7 +127,9 @@ def prediction(both: Both, folds: int = 5) -> list[dict[str, Any]] | None:
     plan = models_of(both.release.parameters.get("plan", ()))
     if both.groups is None:
         return None
-    return [predict(both, both.groups, each, folds) for each in plan if each.kind in PREDICTING] or None
+    return [
+        predict(both, both.groups, each, folds) for each in plan if each.kind in ("logistic", "forest")
+    ] or None
 
 
 def predict(both: Both, groups: Groups, model: Model, folds: int = 5) -> dict[str, Any]:
