@@ -43,6 +43,10 @@ pairs, half of ε each, with the same noise and, against sets that nobody has, a
 of the patients that are listed. *Nobody's*: listed, though no patient has them. Patients have {median:.0f} pairs in the
 median, {most:,} at most; {over:.0%} have more than ten.
 
+At ε = 2 a cap of 30 lists all common codes and pairs with errors of .058 and .094; the default, ten, has .049 and
+.295. At ε = 0.5 a cap of 30 loses a third of the common codes and more than half of the pairs, whose errors with ten
+are .218. Histograms of everything list fewer pairs and err about as much.
+
 {table}
 """
 Found = list[tuple[np.ndarray, float]]
