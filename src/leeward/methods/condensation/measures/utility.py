@@ -83,13 +83,9 @@ def range_counts(
         ends = random.integers(0, len(rows[0]), 2)
         chosen = random.permutation(len(known))[: random.integers(1, columns + 1)]
         for side in (0, 1):
-            asked = [
-                (column, one[ends], (one, two)[side]) for column, one, two in map(known.__getitem__, chosen)
-            ]
+            asked = [(known[at][0], known[at][1][ends], known[at][1 + side]) for at in chosen]
             inside = [
-                np.isin(values, two)
-                if column.is_categorical
-                else np.clip(values, two.min(), two.max()) == values
+                np.isin(values, two) if column.is_categorical else np.clip(values, *np.sort(two)) == values
                 for column, two, values in asked
             ]
             counts[side, number] = np.logical_and.reduce(inside).sum()
