@@ -9,11 +9,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from scripts.reference import parameters_pages, schema_of_manifests
 
 from leeward.cli.main import status_of
 from leeward.methods import METHODS
 from leeward.release.manifest import to_json_text
-from leeward.runs.reference import parameters_pages, schema_of_manifests, spec_schema
+from leeward.runs.reference import spec_schema
 
 TREE = Path(__file__).resolve().parents[1]
 RUN = "run python scripts/reference.py"

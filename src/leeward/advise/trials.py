@@ -72,8 +72,7 @@ def _measured(finding: Finding, kept: Kept, trial: Trial) -> Finding:
     floor = "" if kept.floor is None else f" (a resample of the data {100 * kept.floor:.1f} %)"
     reason = f"{100 * kept.value:.1f} %: {kept.figure}{floor}, on {trial.people}"
     verdict = verdict_of(kept.value, kept.floor)
-    if (
-        trial.patients < trial.of and RANK[finding.verdict] > RANK[verdict]
-    ):  # a sample may flatter: fewer sets count
+    # a sample may flatter: fewer sets count
+    if trial.patients < trial.of and RANK[finding.verdict] > RANK[verdict]:
         return Finding(finding.line, finding.verdict, f"{finding.reason}; {reason}", finding.source)
     return Finding(finding.line, verdict, reason, MEASURED)

@@ -175,9 +175,8 @@ def status_of(args: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as request:
         return request.exit_code
     except (click.Abort, KeyboardInterrupt) as stop:
-        if isinstance(
-            stop.__cause__, EOFError
-        ):  # Click calls the end of any file an abort, as of typed answers
+        # Click calls the end of any file an abort, as of typed answers
+        if isinstance(stop.__cause__, EOFError):
             return _fault(stop.__cause__)
         _say("leeward: interrupted; nothing was left behind.")
         return 130
@@ -225,9 +224,8 @@ def _short_of_memory(error: BaseException) -> bool:
     """Whether the memory gave out: Python says so in one way, libraries below in several."""
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return True
-    if isinstance(error, OSError) and "load shared object" in str(
-        error
-    ):  # without address space nothing loads
+    # without address space nothing loads
+    if isinstance(error, OSError) and "load shared object" in str(error):
         return _address_space_is_bounded()
     return any(sign in str(error).lower() for sign in NO_MEMORY)
 

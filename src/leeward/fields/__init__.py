@@ -49,7 +49,6 @@ __all__ = [
     "document",
     "nearest",
     "schema",
-    "schema_of_manifest",
     "stated",
     "text_of",
 ]
@@ -97,7 +96,7 @@ def check_values(cls: type, given: Mapping[str, Any]) -> dict[str, Any]:
         if dataclasses.is_dataclass(value):
             continue
         try:
-            found[name] = _adapter(cls, name).validate_python(value)
+            found[name] = adapter_of(cls, name).validate_python(value)
         except pydantic.ValidationError as error:
             raise refusal(known[name], value, [each["loc"] for each in error.errors()]) from None
     return found
@@ -184,31 +183,9 @@ def schema(cls: type, *, title: str | None = None) -> dict[str, Any]:
     return {"title": title, **found} if title else found
 
 
-MARKERS = ("when", "form", "word", "found", "ascending")
-"""What a verifier has to know of a parameter beside its schema; left out where it is the default."""
-
-
-def schema_of_manifest(cls: type) -> dict[str, Any]:
-    """For each field that a manifest can show: JSON Schema of what is shown, its default, and when it is shown."""
-    found = {}
-    for each in stated(cls):
-        shown = _adapter(cls, each.name).json_schema(mode="serialization")
-        if each.parameter.form is not None and "anyOf" in shown:  # mappings and none are shown as texts
-            null = {"type": "null"} if each.default is not None else None
-            shown["anyOf"] = [
-                one for one in shown["anyOf"] if one != null and one.get("additionalProperties") is not True
-            ]
-        if each.parameter.form is None and each.parameter.word is not None:
-            shown["enum"].append(each.parameter.word)
-        shown["shown"] = "always" if each.required else each.parameter.shown
-        shown |= {name: value for name in MARKERS if (value := getattr(each.parameter, name))}
-        found[each.name] = shown if each.required else {**shown, "default": each.default}
-    return found
-
-
 def _property(cls: type, each: Declaration) -> dict[str, Any]:
     nested = _nested_class(each.hint)
-    found = schema(nested) if nested else dict(_adapter(cls, each.name).json_schema(mode="validation"))
+    found = schema(nested) if nested else dict(adapter_of(cls, each.name).json_schema(mode="validation"))
     if nested and type(None) in options_of(each.hint):
         found = {"anyOf": [found, {"type": "null"}]}
     if each.parameter.help:
@@ -219,7 +196,8 @@ def _property(cls: type, each: Declaration) -> dict[str, Any]:
 
 
 @functools.cache
-def _adapter(cls: type, name: str) -> Any:
+def adapter_of(cls: type, name: str) -> Any:
+    """pydantic's adapter of a field."""
     import pydantic
 
     each = next(each for each in (*declarations(cls), *stated(cls)) if each.name == name)

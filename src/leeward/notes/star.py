@@ -31,9 +31,8 @@ def generalize_by_safe_harbor(table: pl.DataFrame, restricted: frozenset[str] | 
     """The table with years for dates, no places, three digits of ZIP codes (000 for `restricted` areas; None: no
     digits), and no age from which, with the year of a later visit, an age above 89 follows."""
     later = pl.col("visit_year").max().over("patient") - pl.col("visit_year")
-    tells = (
-        (pl.col("age") < OLDEST) & (later > 0) & (pl.col("age") + later + 1 >= OLDEST)
-    )  # 1: a birthday between
+    # 1: a birthday between
+    tells = (pl.col("age") < OLDEST) & (later > 0) & (pl.col("age") + later + 1 >= OLDEST)
     area = pl.col("zip").str.head(3) if restricted is not None else pl.lit(None, pl.String)
     return table.with_columns(
         pl.lit(None, pl.Int32).alias("visit_month"),

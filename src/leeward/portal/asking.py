@@ -232,9 +232,8 @@ class Asking:
     ) -> dict[str, str]:
         """Which project asked: one row a question, however often it is asked. Returns the rows' identifiers by key.
         Nothing is written where every row is there and nothing was paid."""
-        costs = {
-            answer.plan.key: answer.cost for answer in reversed(answers)
-        }  # what comes twice is paid once, first
+        # what comes twice is paid once, first
+        costs = {answer.plan.key: answer.cost for answer in reversed(answers)}
         paid = any(costs.values())
         ours = {"project": project, "index": index}
         kept = {

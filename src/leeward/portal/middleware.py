@@ -132,9 +132,8 @@ class Gate:
         except Refusal as refusal:
             reply = _reply_to(refusal, number if scope["path"].startswith(API) else None)
             await reply(scope, receive, answer)
-        except (
-            Exception
-        ) as error:  # was answered with 500; its words, which may hold values, stay out of the log
+        except Exception as error:
+            # was answered with 500; its words, which may hold values, stay out of the log
             write_log("fault", request=number, fault=type(error).__name__, frames=frames_of(error))
         finally:
             self._tell(scope, number, seen["status"], time.perf_counter() - began)

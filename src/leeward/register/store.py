@@ -168,9 +168,8 @@ def open_register(
             if not _is_made(connection):  # another process may have been first
                 heads.require_seen(register.database.place, heads.read_head(register.head), [])
                 entry = _make(connection)
-                heads.remember(
-                    register.head, [entry], []
-                )  # before the commit: a head without a register stops
+                # before the commit: a head without a register stops
+                heads.remember(register.head, [entry], [])
     return register
 
 

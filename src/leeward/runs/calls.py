@@ -95,9 +95,8 @@ def _fits(hint: Any, value: Any) -> bool:
         return any(_fits(each, value) for each in options)
     if origin is typing.Literal:
         return isinstance(value, str) and value in typing.get_args(hint)
-    though: Any = (
-        bool if hint in NUMBERS else (str, bytes) if origin in LISTS else ()
-    )  # of the class, and refused
+    # of the class, and refused
+    though: Any = bool if hint in NUMBERS else (str, bytes) if origin in LISTS else ()
     if not isinstance(value, CLASSES.get(hint, origin or hint)) or isinstance(value, though):
         return False
     return not list(_misfits(hint, value))

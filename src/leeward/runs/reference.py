@@ -1,29 +1,16 @@
-"""What is generated from the declarations: JSON Schemas of a spec and of what manifests show, the pages of parameters,
-commented specs."""
+"""What is generated from the declarations: the JSON Schema of a spec, and commented specs."""
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import yaml
 
-from leeward.fields import Declaration, declarations, describe_values, schema, schema_of_manifest, text_of
+from leeward.fields import Declaration, declarations, schema
 from leeward.methods import METHODS, Method
-from leeward.release.spec import Handover, Refresh, SourceSpec, Spec, plain_of
-
-INTRODUCTION = """\
-# Parameters
-
-A parameter has the same name in a call, `lw.Censoring(k=5)`, and in a spec, `method: {name: censoring, k: 5}`. Its flag
-on the command line is the name with `-` for `_`, unless another one is given in brackets. In a spec `utility` may be
-written for `policy`. Values that do not fit are refused alike in all three.
-
-`python scripts/reference.py` writes these pages from the declarations in `methods/*/parameters.py`.
-"""
-
+from leeward.release.spec import SourceSpec, Spec, plain_of
 
 UNWRITTEN = ("name", "plan")
 """Keys that a commented spec does not offer: of cohorts in memory; of a method that has the spec's own key."""
@@ -35,37 +22,6 @@ def spec_schema() -> dict[str, Any]:
     methods = [_method_schema(name, method) for name, method in METHODS.items()]
     found["properties"]["method"] = {"oneOf": methods, "description": "The method and its parameters."}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
-
-
-def schema_of_manifests() -> str:
-    """contracts/parameters.json: what a manifest of each method can show of its parameters, one a line."""
-    methods = []
-    for name, method in METHODS.items():
-        shown = schema_of_manifest(method.parameters_class())
-        lines = [f'  "{each}": {json.dumps(known, ensure_ascii=False)}' for each, known in shown.items()]
-        methods.append(f' "{name}": {{\n' + ",\n".join(lines) + "\n }")
-    return "{\n" + ",\n".join(methods) + "\n}\n"
-
-
-def parameters_pages() -> dict[str, str]:
-    """docs/reference/parameters/NAME.md: every parameter of each method, every key of a spec, and all pages."""
-    pages = {}
-    for name, method in METHODS.items():
-        cls = method.parameters_class()
-        pages[name] = (
-            f"# Parameters of {name}\n\n{' '.join(text_of(cls).split())}\n\n"
-            f"`lw.{method.class_name}`, `leeward {method.command}`, `method: {{name: {name}, …}}`; "
-            f"[definition and guarantee](../../methods/{name}.md).\n\n{_table(cls)}"
-        )
-    pages["spec"] = (
-        f"# Keys of a spec\n\n{_table(Spec, flags=False)}\n"
-        f"## Keys of `source` and `population`\n\n{_table(SourceSpec, flags=False)}\n"
-        f"## Keys of `release`\n\n{_table(Handover, flags=False)}\n"
-        f"## Keys of `refresh`\n\n{_table(Refresh, flags=False)}"
-    )
-    links = "".join(f"- [{name}]({name}.md)\n" for name in METHODS)
-    contents = "\n".join(["```{toctree}", ":hidden:", "", *pages, "```", ""])
-    return {"all": f"{INTRODUCTION}\n{links}- [keys of a spec](spec.md)\n\n{contents}", **pages}
 
 
 def comment_spec(spec: Spec) -> str:
@@ -100,7 +56,7 @@ def _comment_keys(cls: type, first: str, given: Mapping[str, Any]) -> Iterator[s
     if left_out:
         yield "  # Left out, so that the default holds:"
     for each in left_out:
-        yield from _comment(f"{each.name}: {each.parameter.help} [{_default(each)}]", "  ", "  #   ")
+        yield from _comment(f"{each.name}: {each.parameter.help} [{describe_default(each)}]", "  ", "  #   ")
 
 
 def _entry(name: str, value: Any, indent: str = "") -> list[str]:
@@ -123,20 +79,8 @@ def _method_schema(name: str, method: Method) -> dict[str, Any]:
     return {**found, "properties": properties, "required": ["name", *found.get("required", ())]}
 
 
-def _table(cls: type, *, flags: bool = True) -> str:
-    rows = ["| parameter | value | default | meaning |", "|---|---|---|---|"]
-    for each in declarations(cls):
-        cells = (
-            f"`{each.name}`" + (f" (`{each.parameter.flag}`)" if flags and each.parameter.flag else ""),
-            describe_values(each.hint, each.parameter),
-            _default(each),
-            each.parameter.help,
-        )
-        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(rows) + "\n"
-
-
-def _default(each: Declaration) -> str:
+def describe_default(each: Declaration) -> str:
+    """A declaration's default as a person reads it."""
     if each.required:
         return "required"
     return each.default_text or ("empty" if each.default in ((), {}) else "none")

@@ -90,9 +90,8 @@ def write_repeats(
         with code_sink(Path(sample), names) as write:
             for number, kept_counts in enumerate(kept):
                 inside = picked[picked // CHUNK_PATIENTS == number] + 1
-                if not len(
-                    inside
-                ):  # the rows of a chunk are drawn again, which takes as long as the first time
+                # the rows of a chunk are drawn again, which takes as long as the first time
+                if not len(inside):
                     continue
                 patient, code = _mentions(randomness, number, kept_counts.astype(np.int64), codes, names)
                 patient = patient + 1 + number * CHUNK_PATIENTS

@@ -187,9 +187,8 @@ def frequent_codes(share: Share, listed: pl.DataFrame, shown: set[str], source: 
             "The list has the codes that the files show, and no others.",
             "codes are listed that the files do not show, or are shown and not listed.",
         )
-    if (
-        source.stored or share.method == "disassociation"
-    ):  # its other checks read the source in blocks too: it may be large
+    # its other checks read the source in blocks too: it may be large
+    if source.stored or share.method == "disassociation":
         frequent = codes_of_many(source.blocks(SOURCE_ROWS), k)
     else:
         counted = zip(source.numbered.codes, source.numbered.people.tolist(), strict=True)

@@ -55,9 +55,8 @@ def manifest_keys(share: Share, contract: Contract) -> Check:
         (manifest["guarantee"], GUARANTEE_KEYS),
     ]
     wrong = sum(list(content) != [key for key in keys if key in content] for content, keys in objects)
-    stated = [
-        key for key in manifest["parameters"] if key in contract.parameters
-    ]  # others: see `parameters_known`
+    # others: see `parameters_known`
+    stated = [key for key in manifest["parameters"] if key in contract.parameters]
     wrong += stated != [key for key in contract.parameters if key in stated]
     wrong += "seeded" in manifest and manifest["seeded"] is not True
     wrong += VERSION.fullmatch(manifest["leeward"]) is None
@@ -349,7 +348,7 @@ def as_shown(schema: Schema, value: Any) -> Any:
 
 
 def fits(schema: Schema, value: Any, form: str | None = None) -> bool:
-    """Whether a value fits a JSON Schema of `fields.schema_of_manifest`, and all its texts the `form`."""
+    """Whether a value fits a JSON Schema of `contracts/parameters.json`, and all its texts the `form`."""
     form = schema.get("form", form)
     if "anyOf" in schema:
         return any(fits(each, value, form) for each in schema["anyOf"])

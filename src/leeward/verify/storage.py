@@ -134,9 +134,8 @@ def plain_parquet(file: Path) -> bool:
         return _no_gaps(file, metadata)
     with file.open("rb") as stream:
         stored_digest = hashlib.file_digest(stream, "sha256").digest()
-    texts = [
-        each.name for each in stored.schema_arrow if each.type == pa.string()
-    ]  # lists are written otherwise
+    # lists are written otherwise
+    texts = [each.name for each in stored.schema_arrow if each.type == pa.string()]
     as_numbers = pq.ParquetFile(file, metadata=metadata, read_dictionary=texts)
     return _rewrite_digest(as_numbers) == stored_digest or _rewrite_digest(stored) == stored_digest
 

@@ -47,9 +47,8 @@ def add(kind: str, path: str | Path, environ: Mapping[str, str] | None = None) -
     target = _candidates(kind, environ)[compressed]
     aside = target.with_name(target.name + ".new")
     try:
-        with (
-            tempfile.TemporaryDirectory() as folder
-        ):  # what is refused leaves nothing in the user's directory
+        # what is refused leaves nothing in the user's directory
+        with tempfile.TemporaryDirectory() as folder:
             made = Path(folder) / target.name
             KINDS[kind](source, made)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -282,9 +282,8 @@ def _distinct(
         column = column.dictionary_encode()
     check_indices(column, name, title)
     values = _as_texts(column.dictionary, name, title)
-    if any(
-        value is not None and "\n" in value for value in values
-    ):  # what a quote that is never closed makes
+    # what a quote that is never closed makes
+    if any(value is not None and "\n" in value for value in values):
         raise BadInput(
             f"{name}: a value in column '{title}' spans several lines; look for an unclosed quote."
         )

@@ -125,9 +125,8 @@ def refine(near: Clustered, chunks: Chunks, rules: Rules, blocks: Blocks) -> Int
     clusters = leaf_clusters(near, chunks)
     item_left = clusters.virtual.sizes(clusters.node).astype(np.int32)
     leaves = Leaves(owners_of(near.bounds).astype(np.int32), np.diff(near.bounds), item_left, chunks)
-    holders = np.bincount(
-        clusters.virtual.code, minlength=rules.n_codes
-    )  # leaves whose item chunk has each code
+    # leaves whose item chunk has each code
+    holders = np.bincount(clusters.virtual.code, minlength=rules.n_codes)
     n_nodes = len(clusters.node)
     parent = np.full(2 * n_nodes, -1, np.int64)  # of a binary forest
     passes = scattered = idle = 0

@@ -139,9 +139,8 @@ def find(low: str) -> list[Trigger]:
 def _outside(found: Sequence[Trigger], terms: Sequence[Span]) -> list[Trigger]:
     """Triggers that are no part of a term, as in `migraine without aura`."""
     starts = [term.start for term in terms]
-    last = [
-        bisect_left(starts, trigger.end) - 1 for trigger in found
-    ]  # term that begins before the trigger's end
+    # term that begins before the trigger's end
+    last = [bisect_left(starts, trigger.end) - 1 for trigger in found]
     return [trigger for trigger, i in zip(found, last, strict=True) if i < 0 or terms[i].end <= trigger.start]
 
 

@@ -86,9 +86,8 @@ def read_or_make(path: str | Path, release: str | Path | None = None, use: str =
 def read(path: str | Path, use: str = "notes") -> bytes:
     """Read the secret in an existing key file. Raises BadInput if it is missing or holds no key."""
     file, head = Path(path), HEADS[use].strip()
-    if file.exists() and not (
-        file.is_file() or file.is_dir()
-    ):  # opening a pipe would block, reading a device would never end
+    # opening a pipe would block, reading a device would never end
+    if file.exists() and not (file.is_file() or file.is_dir()):
         raise BadInput(f"key file {file.name}: is a pipe or a device, no file; name another with --key.")
     try:
         with file.open("rb") as stream:

@@ -111,9 +111,8 @@ def reading(ledger: Ledger, *, snapshot: bool = False) -> Iterator[sa.Connection
     moment."""
     engine = ledger.engine if snapshot else ledger.reader
     with _translate_errors(ledger), _connect(ledger, engine) as connection:
-        if (
-            snapshot and engine.dialect.name == "sqlite"
-        ):  # which begins nothing by itself, see `ours_to_begin`
+        # which begins nothing by itself, see `ours_to_begin`
+        if snapshot and engine.dialect.name == "sqlite":
             connection.exec_driver_sql("BEGIN")
         elif snapshot:
             connection.execution_options(isolation_level="REPEATABLE READ")

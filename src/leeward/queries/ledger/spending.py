@@ -40,9 +40,8 @@ TAKE: Final = (
 PAYLOADS: Final = sa.select(_answer.key, _answer.payload).where(
     _answer.data_set == sa.bindparam("data_set"), _answer.key.in_(sa.bindparam("keys", expanding=True))
 )
-CHARGED: Final = (
-    insert(tables.answers).on_conflict_do_nothing().returning(_answer.key)
-)  # SQLite's is the same
+# SQLite's is the same
+CHARGED: Final = insert(tables.answers).on_conflict_do_nothing().returning(_answer.key)
 STORE: Final = tables.answers.update().where(
     _answer.data_set == sa.bindparam("of"),
     _answer.key == sa.bindparam("question_key"),

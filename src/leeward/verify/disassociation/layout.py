@@ -103,9 +103,8 @@ def read_chunks(file: Path, nodes: Nodes) -> Chunks:
         return _read_chunks(file, nodes)
     except MemoryError:  # Arrow's is an ArrowException too
         raise
-    except (
-        pa.ArrowException
-    ):  # damaged pages; or a batch of two groups of rows, each with a dictionary of its own
+    # damaged pages; or a batch of two groups of rows, each with a dictionary of its own
+    except pa.ArrowException:
         raise StructureFault(f"{file.name} cannot be read, or not in its groups of rows.") from None
 
 

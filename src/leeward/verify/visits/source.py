@@ -249,9 +249,8 @@ def _strange(
     rows = {code: place for place, code in enumerate(codes["code"])}
     explained = np.zeros(len(visits.values), np.bool_)
     width = max(1, len(visits.labels))
-    shown = (
-        np.repeat(of_visits, visits.sizes()) * width + visits.values
-    )  # below 0 for visits of no source visit
+    # below 0 for visits of no source visit
+    shown = np.repeat(of_visits, visits.sizes()) * width + visits.values
     for column in ("label", "above"):
         if codes[column].null_count() == codes.height:
             continue

@@ -34,9 +34,8 @@ def upgrade() -> None:
     connection.execute(tables.key.insert().values(one=1, value=secrets.token_hex(32)))
     people, indexes, proposals = tables.people, tables.indexes, tables.proposals
     connection.execute(people.update().where(people.c.issuer != LOCAL).values(email=None))
-    connection.execute(
-        tables.idempotency.delete().where(tables.idempotency.c.answers.is_(None))
-    )  # begun, never paid
+    # begun, never paid
+    connection.execute(tables.idempotency.delete().where(tables.idempotency.c.answers.is_(None)))
     for text in connection.scalars(sa.select(tables.journal.c.body)).all():
         entry = json.loads(text)
         if entry.get("event") == "password set" and "by" in entry:  # an administrator made the account
