@@ -67,6 +67,14 @@ def number_lists(offsets: Int64s, values: AnyArray) -> Int64s:
     return numbers
 
 
+def occurrences(values: Int64s) -> Int64s:
+    """How many equal values stand before each value: int64[values]."""
+    order = np.argsort(values, kind="stable")
+    nth = np.empty(len(values), np.int64)
+    nth[order] = np.arange(len(values)) - np.searchsorted(values[order], values[order])
+    return nth
+
+
 def first_lists(offsets: Int64s, values: AnyArray) -> tuple[Int64s, Int64s]:
     """The first of each different packed list, ascending, and for each list its place among these: int64[lists]."""
     _, first, number = np.unique(number_lists(offsets, values), return_index=True, return_inverse=True)

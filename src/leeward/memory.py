@@ -35,19 +35,14 @@ UNBOUNDED = 2**60
 
 def free_memory() -> int | None:
     """Bytes that this process may still take; None where the system does not say."""
-    return min(
-        (free for free in (_of_machine(), _of_groups(), *_of_limits()) if free is not None),
-        default=None,
-    )
+    of_machine = _kilobytes(Path("/proc/meminfo"), "MemAvailable")
+    found = (of_machine, _of_groups(), *_of_limits())
+    return min((free for free in found if free is not None), default=None)
 
 
 def memory_in_use() -> int:
     """Bytes that this process holds; 0 where the system does not say."""
     return _status("VmRSS") or 0
-
-
-def _of_machine() -> int | None:
-    return _kilobytes(Path("/proc/meminfo"), "MemAvailable")
 
 
 def _of_limits() -> list[int]:

@@ -102,7 +102,10 @@ def _best_in_words(spots: Sequence[Spot], threshold: float | None) -> str | None
     most = math.inf if threshold is None else threshold + 1e-12
     within = [spot for spot in spots if not spot.at_least and spot.risk <= most]
     top = max(within, key=lambda spot: (spot.value, -spot.risk), default=None)
-    return None if top is None else f"{describe_spec(top.spec)}: {format_utility(top)}"
+    if top is None:
+        return None
+    kept = percent(top.value).replace(" %", "\u00a0%")  # not broken before the sign
+    return f"{describe_spec(top.spec)}: {kept} ({top.verdict})"
 
 
 def chart(
@@ -171,11 +174,6 @@ def _mark(method: str, methods: Sequence[str], x: float, y: float, color: str) -
 def legend(name: str, methods: Sequence[str]) -> str:
     mark = _mark(name, methods, 9, 9, COLORS.get(name, BEATEN))
     return f'<svg xmlns="http://www.w3.org/2000/svg" width="18" height="18" aria-hidden="true">{mark}</svg>'
-
-
-def format_utility(spot: Spot) -> str:
-    """`85.4 % (serves)`, not broken before the per cent sign."""
-    return f"{percent(spot.value)} ({spot.verdict})".replace(" %", "\u00a0%")
 
 
 def describe_spec(spec: str) -> str:

@@ -259,7 +259,7 @@ def measure(out: str, source: Any, population: str | None, wanted: tuple[str, ..
     print_styled([*summary_lines(summary_of(release, measures)), ""])
     for section in own(release, measures, {"checks": [], "passed": True}):
         if section.title not in REPORT_ONLY:
-            print_lines(*section_lines([section]))
+            print_lines(*section_lines(section))
 
 
 @click.command()

@@ -120,12 +120,8 @@ WIDTH = 110
 WIDEST_CELL = 60
 
 
-def section_lines(sections: Sequence[Section]) -> list[str]:
-    """Every section under its title."""
-    return [line for section in sections for line in _section(section)]
-
-
-def _section(section: Section) -> Iterator[str]:
+def section_lines(section: Section) -> Iterator[str]:
+    """A section under its title."""
     yield section.title
     yield "=" * len(section.title)
     for part in section.parts:

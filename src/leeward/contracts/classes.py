@@ -57,14 +57,6 @@ def readme(parameters: Mapping[str, Any]) -> str:
     return text + (TEXT.left_out if parameters.get("small") == "drop" else "")
 
 
-def class_files(parameters: Mapping[str, Any]) -> list[str]:
-    return ["classes.parquet"] if names_of(parameters) else []
-
-
-def hierarchy_files(parameters: Mapping[str, Any]) -> list[str]:
-    return [f"hierarchies/{name}.csv" for name in names_of(parameters)]
-
-
 def class_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"class": "int64", **dict.fromkeys(names_of(parameters), "string"), "records": "int64"}
 
@@ -75,7 +67,7 @@ def label_columns(columns: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], M
 
 
 TABLES = (
-    Table(class_files, {}, made=class_columns, order=("class",)),
-    Table(hierarchy_files, None),
+    Table(lambda p: ["classes.parquet"] if names_of(p) else [], {}, made=class_columns, order=("class",)),
+    Table(lambda p: [f"hierarchies/{name}.csv" for name in names_of(p)], None),
 )
 """The data files that classes add."""

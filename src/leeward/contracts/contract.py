@@ -78,9 +78,6 @@ class Table:
     made: Callable[[Mapping[str, Any]], Columns] | None = None
     order: tuple[str, ...] = ()
 
-    def paths_of(self, parameters: Mapping[str, Any]) -> Iterable[str]:
-        return (self.path,) if isinstance(self.path, str) else self.path(parameters)
-
     def columns_of(self, parameters: Mapping[str, Any]) -> Mapping[str, Sequence[str]] | None:
         columns = self.columns if self.made is None else self.made(parameters)
         if columns is None:
@@ -139,7 +136,7 @@ class Contract:
     def files_of(self, parameters: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
         """The data files of a release with these parameters, in order, without CSV copies: path in `share/`, form."""
         for table in self.tables:
-            for path in table.paths_of(parameters):
+            for path in (table.path,) if isinstance(table.path, str) else table.path(parameters):
                 yield f"data/{path}", table
 
 

@@ -35,11 +35,6 @@ def views(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and value == [each for each in ROWS if each in value]
 
 
-def has_days(parameters: Mapping[str, Any]) -> bool:
-    """Whether a view has visits: days are released then, and only then."""
-    return any("visits" in view for view in parameters["views"])
-
-
 def words(parameters: Mapping[str, Any]) -> Words:
     named, names, days = parameters["views"], classes.names_of(parameters), parameters.get("days")
     known = " or ".join(ROWS[view] for view in named)
@@ -76,7 +71,8 @@ CONTRACT = Contract(
         CODES,
     ),
     parameters=declared("linked"),
-    rules=lambda p: views(p["views"]) and has_days(p) == ("days" in p),
+    # days are released where a view has visits, and only then
+    rules=lambda p: views(p["views"]) and any("visits" in view for view in p["views"]) == ("days" in p),
     words=words,
     records=("patients.parquet", "visits.parquet", "events.parquet"),
     owners={"records.parquet": "place"},

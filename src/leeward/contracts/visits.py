@@ -94,10 +94,6 @@ def generalizes(parameters: Mapping[str, Any]) -> bool:
     return parameters.get("enforce") == "generalize"
 
 
-def hierarchies_of_codes(parameters: Mapping[str, Any]) -> list[str]:
-    return ["code_hierarchy.csv"] if generalizes(parameters) else []
-
-
 CONTRACT = Contract(
     tables=(
         *classes.TABLES,
@@ -111,7 +107,7 @@ CONTRACT = Contract(
             made=classes.label_columns({"record": "int64"}),
             order=("record",),
         ),
-        Table(hierarchies_of_codes, None),
+        Table(lambda p: ["code_hierarchy.csv"] if generalizes(p) else [], None),
         CODES,
     ),
     parameters=declared("visits"),

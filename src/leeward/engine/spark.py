@@ -442,12 +442,10 @@ def _waves(numbers: Sequence[int], sizes: Sequence[int], most: int) -> Iterator[
 
 def _bytes(size: str) -> int:
     """Memory as Java writes it: `512m`, `4g`; without a letter, MiB."""
-    digits, letter = size.lower().rstrip("b"), ""
-    if digits[-1:] in ("k", "m", "g", "t"):
-        digits, letter = digits[:-1], digits[-1]
-    if not digits.isdigit():
+    found = re.fullmatch(r"(\d+)([kmgt]?)b*", size.lower())
+    if found is None:
         raise BadInput(f"`memory` of the engine is written as `512m` or `4g`; got `{size}`.")
-    return int(digits) << {"k": 10, "": 20, "m": 20, "g": 30, "t": 40}[letter]
+    return int(found[1]) << {"k": 10, "": 20, "m": 20, "g": 30, "t": 40}[found[2]]
 
 
 def _with_files(kernel: Task, takes: Sequence[str], gives: Sequence[str], schema: pa.Schema) -> Kernel:
@@ -521,10 +519,5 @@ def _require_java() -> None:
 
 def _java_version(text: str) -> int | None:
     """The major version in the answer to `java -version` ('17.0.15' is 17, '1.8.0' is 8)."""
-    _, quote, rest = text.partition('"')
-    if not quote:
-        return None
-    parts = rest.split(".")
-    major = parts[1] if parts[0] == "1" and len(parts) > 1 else parts[0]
-    digits = "".join(sign for sign in major if sign.isdigit())
-    return int(digits) if digits else None
+    found = re.search(r'"(?:1\.)?(\d+)', text)
+    return None if found is None else int(found[1])

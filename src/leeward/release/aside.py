@@ -197,7 +197,8 @@ def _lock(folder: Path, out: Path) -> bool:
     """Lock a new folder, at once or not at all; False where another run took it for one of a killed run."""
     draft = folder / LOCK_DRAFT
     try:
-        own_file(draft).write_text(json.dumps({**_self(), "out": out.name}), encoding="utf-8")
+        own = {"host": socket.gethostname(), "process": os.getpid(), "started": _start_time(os.getpid())}
+        own_file(draft).write_text(json.dumps({**own, "out": out.name}), encoding="utf-8")
         draft.rename(folder / LOCK)
     except FileNotFoundError:
         return False
@@ -217,10 +218,6 @@ def _remove_unlocked(folder: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _self() -> dict[str, object]:
-    return {"host": socket.gethostname(), "process": os.getpid(), "started": _start_time(os.getpid())}
 
 
 def _start_time(process: int) -> str | None:

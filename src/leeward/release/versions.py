@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,14 +31,11 @@ TABLE = "data/table.parquet"
 Tables = dict[str, pa.Table]
 
 
-def row_files(paths: Sequence[str]) -> list[str]:
-    """The files whose rows are those of batches."""
-    return [path for path in paths if path.endswith(".parquet") and path != CODES]
-
-
 def tables_of(release: Release) -> Tables:
-    paths = row_files([str(entry["path"]) for entry in release.manifest["files"]])
-    return {path: pq.read_table(release.share / path) for path in paths}
+    """The files whose rows are those of batches."""
+    paths = [str(entry["path"]) for entry in release.manifest["files"]]
+    rows = [path for path in paths if path.endswith(".parquet") and path != CODES]
+    return {path: pq.read_table(release.share / path) for path in rows}
 
 
 def versions_of(release: Release) -> tuple[Mapping[str, Any], ...]:

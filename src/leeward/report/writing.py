@@ -81,7 +81,12 @@ def notices_section(measures: Mapping[str, Any]) -> Section:
     notices = measures.get("notices", [])
     if not notices:
         return Section("Notices of the reader", ("Nothing was repaired, left out or unusual.",))
-    rows = tuple((notice["kind"], notice["message"], _how_many(notice), _rows(notice)) for notice in notices)
+    # A method says its numbers in the sentence; the one notice is not what there is one of.
+    said = [notice["kind"] == "method" and notice["count"] == 1 for notice in notices]
+    rows = tuple(
+        (notice["kind"], notice["message"], "" if each else f"{notice['count']:,}", _rows(notice))
+        for notice, each in zip(notices, said, strict=True)
+    )
     table = Table(
         "What was repaired, left out or unusual (rows count from 1, without the header)",
         ("kind", "what", "how many", "first rows"),
@@ -89,11 +94,6 @@ def notices_section(measures: Mapping[str, Any]) -> Section:
         False,
     )
     return Section("Notices of the reader", (table,))
-
-
-def _how_many(notice: Mapping[str, Any]) -> str:
-    """A method says its numbers in the sentence; the one notice is not what there is one of."""
-    return "" if notice["kind"] == "method" and notice["count"] == 1 else f"{notice['count']:,}"
 
 
 def _rows(notice: Mapping[str, Any]) -> str:

@@ -378,10 +378,6 @@ def list_fits(schema: Schema, value: list[Any], form: str | None) -> bool:
     return items and all(fits(one, each, form) for one, each in zip(inner, value, strict=True))
 
 
-def object_fits(schema: Schema, value: dict[str, Any], form: str | None) -> bool:
-    return all(fits(schema["additionalProperties"], each, form) for each in value.values())
-
-
 LIMITS = {"minimum": op.ge, "maximum": op.le, "exclusiveMinimum": op.gt, "exclusiveMaximum": op.lt}
 TYPES: dict[str, tuple[tuple[type, ...], Callable[[Schema, Any, str | None], bool]]] = {
     "null": ((type(None),), lambda schema, value, form: True),
@@ -390,6 +386,11 @@ TYPES: dict[str, tuple[tuple[type, ...], Callable[[Schema, Any, str | None], boo
     "number": ((int, float), number_fits),
     "string": ((str,), text_fits),
     "array": ((list,), list_fits),
-    "object": ((dict,), object_fits),
+    "object": (
+        (dict,),
+        lambda schema, value, form: all(
+            fits(schema["additionalProperties"], v, form) for v in value.values()
+        ),
+    ),
 }
 """Type of JSON Schema -> Python's types of it, and what else has to be true."""

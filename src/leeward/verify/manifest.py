@@ -144,10 +144,6 @@ def is_text(value: Any) -> bool:
     return isinstance(value, str) and value.isprintable()
 
 
-def is_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(is_text, value))
-
-
 def is_whole(value: Any) -> bool:
     """A whole number from 0 on; true and false are none."""
     return type(value) is int and 0 <= value <= LARGEST
@@ -176,16 +172,12 @@ def _is_version(value: Any, batch: int) -> bool:
     return fits and numbers and is_text(value["sha256"])
 
 
-def is_returning(value: Any) -> bool:
-    return value in ("kept", "apart")
-
-
 TYPES = dict.fromkeys(("leeward", "method"), is_text) | {
     "format": is_whole,
     "parameters": is_object,
     "records": is_whole,
     "versions": is_versions,
-    "returning": is_returning,
+    "returning": lambda value: value in ("kept", "apart"),
 }
 TYPES_OF_FILE = dict.fromkeys(("path", "sha256"), is_text) | {"rows": is_whole}
 TYPES_OF_GUARANTEE = (
@@ -193,7 +185,7 @@ TYPES_OF_GUARANTEE = (
     | dict.fromkeys(("k", "m"), is_whole)
     | dict.fromkeys(("epsilon", "delta"), is_number)
     | dict.fromkeys(("facts", "risk"), is_object)
-    | {"not_protected": is_texts}
+    | {"not_protected": lambda value: isinstance(value, list) and all(map(is_text, value))}
 )
 
 

@@ -14,13 +14,6 @@ from leeward.cohort.lenses.code_sets import categories, number_codes, patient_nu
 from leeward.cohort.notices import ROWS_SHOWN, Notice
 from leeward.errors import BadInput
 
-ODD = {
-    "missing age": "rows without a readable {time}",
-    "age before birth": "rows with an age before birth",
-    "age outside": "rows with {outside}",
-}
-"""What is said of rows without a usable age or date."""
-
 
 @dataclass(frozen=True)
 class Trajectories:
@@ -82,12 +75,19 @@ def trajectories_of(
 def list_odd(parts: Iterable[pl.DataFrame], first: int, last: int, dated: bool = False) -> list[Notice]:
     """The rows of events (parts that share no patient) that have no usable age or date, by kind, and how many patients
     are left without a pair."""
+    time, span = ("date", f"{first // 12}–{last // 12}") if dated else ("age", f"{first}–{last} years")
+    messages = {
+        "missing age": f"rows without a readable {time}",
+        "age before birth": "rows with an age before birth",
+        "age outside": f"rows with {'a' if dated else 'an'} {time} outside {span}",
+        "no trajectory": f"patients have no event with a usable {time}: left out",
+    }
     count: Counter[str] = Counter()
     rows: dict[str, list[int]] = {}
     for events in parts:
         years = _times(events, dated).fill_nan(None)
         masks = (years.is_null(), years < 0, ((years < first) | (years > last)) & (years >= 0))
-        for kind, mask in zip(ODD, masks, strict=True):
+        for kind, mask in zip(messages, masks, strict=False):
             count[kind] += int(mask.sum())
             if "row" in events.columns:
                 rows[kind] = sorted(
@@ -95,11 +95,6 @@ def list_odd(parts: Iterable[pl.DataFrame], first: int, last: int, dated: bool =
                 )
         kept = events.filter(years.is_between(first, last))
         count["no trajectory"] += events["patient"].n_unique() - kept["patient"].n_unique()
-    time, outside = "age", f"an age outside {first}–{last} years"
-    if dated:
-        time, outside = "date", f"a date outside {first // 12}–{last // 12}"
-    messages = {kind: message.format(time=time, outside=outside) for kind, message in ODD.items()}
-    messages["no trajectory"] = f"patients have no event with a usable {time}: left out"
     return [
         Notice.of_rows(kind, f"{count[kind]:,} {message}", rows.get(kind, ())[:ROWS_SHOWN], count[kind])
         for kind, message in messages.items()

@@ -153,7 +153,11 @@ class Normalised:
         for kind, mask, tell in (
             ("looks missing", np.array(words, np.bool_), self._tell_missing),
             (JOINED_CODES, self.joined, self._tell_joined),
-            ("restored leading zeros", self.restored, self._tell_restored),
+            (
+                "restored leading zeros",
+                self.restored,
+                lambda hits, codes, where: f"{_count(hits, codes)} {RESTORED}",
+            ),
             (UNKNOWN_CODE, self.unknown & ~self.joined, self._tell_unknown),
         ):
             if mask.any():
@@ -179,9 +183,6 @@ class Normalised:
             f"which would count as one code: split them with --code-separator '{separator}'"
         )
 
-    def _tell_restored(self, hits: int, codes: Sequence[str], where: str) -> str:
-        return f"{_count(hits, codes)} had lost leading zeros, which were restored (8 became 008)"
-
     def _tell_unknown(self, hits: int, codes: Sequence[str], where: str) -> str:
         formless = ""
         if self.vocabulary in ICD_NAMES:
@@ -194,6 +195,9 @@ class Normalised:
             f"{_count(hits, codes)} are not {self.title} codes{formless}: kept as written, and released as "
             f"codes unless repaired or left out (--missing){self.others}"
         )
+
+
+RESTORED = "had lost leading zeros, which were restored (8 became 008)"
 
 
 def _count(hits: int, codes: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leeward.arrays import Bools, Int32s, Int64s, offsets_of
+from leeward.arrays import Bools, Int32s, Int64s, occurrences, offsets_of
 from leeward.methods.trajectories.hierarchies import (
     Axes,
     Axis,
@@ -138,7 +138,7 @@ def _items(records: Records, space: Space, k: int) -> object:
         age = _nodes_at(space.age, axes.ages.tier <= level)[records.ages].astype(np.int64)
         known = (code >= 0) & (age >= 0)
         cell = code[known] * len(space.years) + age[known]
-        nth = _occurrence(owner[known], cell)
+        nth = occurrences(owner[known] * (int(cell.max(initial=0)) + 1) + cell)
         keys.append(((cell * (int(nth.max(initial=0)) + 1) + nth) << 1) | level)
         holders.append(owner[known])
         weights.append(np.full(len(cell), WEIGHTS[level], np.int64))
@@ -158,17 +158,6 @@ def _items(records: Records, space: Space, k: int) -> object:
         records.lengths(),
         np.zeros(len(records), np.int32) if records.group is None else records.group,
     )
-
-
-def _occurrence(owner: Int64s, cell: Int64s) -> Int64s:
-    order = np.lexsort((cell, owner))
-    same = np.zeros(len(order), np.bool_)
-    same[1:] = (np.diff(owner[order]) == 0) & (np.diff(cell[order]) == 0)
-    place = np.arange(len(order))
-    begin = np.maximum.accumulate(np.where(same, 0, place))
-    nth = np.empty(len(order), np.int64)
-    nth[order] = place - begin
-    return nth
 
 
 def _years(axis: Axis) -> tuple[Int64s, Int64s]:

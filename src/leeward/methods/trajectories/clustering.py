@@ -189,32 +189,12 @@ def _distinct(
 
 
 def _in_order(offsets: Int64s, code_rank: Int64s, age_rank: Int64s) -> tuple[Int64s, Bools]:
-    """Sort records by their tuples of (code, age), prefixes first, ties by number; mark where each tuple begins. Sorts
-    by one position after the other, among the records that are still equal."""
-    lengths = np.diff(offsets)
-    width = int(age_rank.max()) + 1
-    keys = code_rank * width + age_rank + 1  # 0: the tuple has ended
-    order = np.arange(len(lengths))
-    starts = np.zeros(len(order), np.bool_)
-    starts[:1] = True
-    places = order.copy()
-    position = 0
-    while len(places):
-        records = order[places]
-        more = lengths[records] > position
-        key = np.where(more, keys[np.minimum(offsets[records] + position, len(keys) - 1)], 0)
-        run = np.cumsum(starts[places])
-        sorted_by = np.lexsort((key, run))
-        order[places] = records[sorted_by]
-        key, more = key[sorted_by], more[sorted_by]
-        starts[places[1:]] |= key[1:] != key[:-1]
-        # Alone in its run, or all tuples of the run have ended: nothing left to sort.
-        open_run = np.ones(len(order) + 1, np.bool_)
-        open_run[: len(order)] = starts
-        alone = open_run[places] & open_run[places + 1]
-        places = places[more & ~alone]
-        position += 1
-    return order, starts
+    """Sort records by their tuples of (code, age), prefixes first, ties by number; mark where each tuple begins."""
+    keys = (code_rank * (int(age_rank.max()) + 1) + age_rank).tolist()
+    tuples = [keys[start:end] for start, end in pairwise(offsets.tolist())]
+    order = sorted(range(len(tuples)), key=tuples.__getitem__)
+    starts = [True, *(tuples[one] != tuples[other] for one, other in pairwise(order))]
+    return np.array(order), np.array(starts)
 
 
 @dataclass(frozen=True)

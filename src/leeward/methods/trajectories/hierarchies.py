@@ -244,18 +244,18 @@ def years_of(ages: AgeTree) -> Int64s:
 def usable_codes(tree: Hierarchy) -> Bools:
     """The nodes at 3-digit level (the category of a built-in vocabulary) or finer. Elsewhere the children of the root
     count as chapters, and what is below them is usable; so is every leaf."""
-    if CHAPTER in tree.level_names:
-        category = tree.level_names.index(CHAPTER) - 2
-        found = tree.level <= category
-    else:
-        found = tree.depth > 1
-    return np.asarray(found | tree.is_leaf(np.arange(len(tree))))
+    return _below_chapter(tree, 2, 1)
 
 
 def chapter_codes(tree: Hierarchy) -> Bools:
     """The nodes at chapter level or finer: all but the root where there are no chapters."""
+    return _below_chapter(tree, 0, 0)
+
+
+def _below_chapter(tree: Hierarchy, levels: int, depth: int) -> Bools:
+    """Nodes at least so many levels below the chapters, without chapters deeper than `depth`; leaves always."""
     known = CHAPTER in tree.level_names
-    found = tree.level <= tree.level_names.index(CHAPTER) if known else tree.depth > 0
+    found = tree.level <= tree.level_names.index(CHAPTER) - levels if known else tree.depth > depth
     return np.asarray(found | tree.is_leaf(np.arange(len(tree))))
 
 

@@ -21,7 +21,16 @@ from leeward.analysis.demographics.released import Concerned
 from leeward.analysis.figures import Measures, figures_of
 from leeward.analysis.phewas.measure import Mentions, phewas
 from leeward.analysis.record_counts import counts_where, labels_of
-from leeward.arrays import AnyArray, Bools, Int64s, distinct_of, first_lists, offsets_of, positions_of
+from leeward.arrays import (
+    AnyArray,
+    Bools,
+    Int64s,
+    distinct_of,
+    first_lists,
+    occurrences,
+    offsets_of,
+    positions_of,
+)
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import run_starts
 from leeward.cohort.lenses.trajectories import Trajectories
@@ -54,7 +63,7 @@ MOST_QUERIES = 20_000
 @dataclass(frozen=True)
 class Both:
     """A release and its source (`lens`). `place`: each released record's record in the lens. `kind`: its published
-    trajectory; trajectory t has the pairs offsets[t]:offsets[t + 1], as nodes. `ages` and `age_leaf` are of `times`."""
+    trajectory; trajectory t has the pairs offsets[t]:offsets[t + 1], as nodes. `ages` are of `times`."""
 
     lens: Trajectories
     place: Int64s
@@ -64,7 +73,6 @@ class Both:
     age_nodes: Int64s
     codes: Hierarchy
     ages: Hierarchy
-    age_leaf: Int64s
     times: AgeTree
 
     def copies_and_owners(self) -> tuple[Int64s, Int64s]:
@@ -133,7 +141,7 @@ def _lens(release: Release, cohort: Cohort) -> Trajectories:
 
 def pair_records(release: Release, cohort: Cohort) -> Both:
     times, lens = _times(release), _lens(release, cohort)
-    ages, leaf = times.hierarchy, np.array([times.first, *times.leaf], np.int64)
+    ages = times.hierarchy
     released = Hierarchy.from_csv(release.path("code_hierarchy.csv"))
     codes = _name_levels(_whole(released, lens, cohort.vocabulary))
     records = release.custody_table("records")
@@ -150,7 +158,7 @@ def pair_records(release: Release, cohort: Cohort) -> Both:
     keys = code_nodes * len(ages) + age_nodes
     shown, kind = first_lists(starts, keys)
     offsets, at = offsets_of(np.diff(starts)[shown]), positions_of(starts, shown)
-    return Both(lens, place, kind, offsets, code_nodes[at], age_nodes[at], codes, ages, leaf, times)
+    return Both(lens, place, kind, offsets, code_nodes[at], age_nodes[at], codes, ages, times)
 
 
 def released_pairs(release: Release) -> pl.DataFrame:
@@ -257,14 +265,11 @@ def _count_shareable(both: Both, fine: Sequence[Bools], k: int) -> int:
     counts if k patients have at least j pairs there."""
     lens = both.lens
     code = highest(both.codes, fine[0])[both.codes.nodes_of(lens.codes)[lens.values]]
-    leaf = both.age_leaf[1:][lens.ages - int(both.age_leaf[0])]
-    age = highest(both.ages, fine[1])[leaf]
+    age = highest(both.ages, fine[1])[both.times.leaf[lens.ages - both.times.first]]
     patient = np.repeat(np.arange(len(lens)), lens.lengths())
     cells = len(both.codes) * len(both.ages)
-    held = np.sort(patient * cells + code * np.int64(len(both.ages)) + age)
-    starts = run_starts(held)
-    nth = np.arange(len(held)) - np.repeat(starts, np.diff(starts, append=len(held)))
-    items = np.sort(nth * cells + held % cells)
+    cell = code * np.int64(len(both.ages)) + age
+    items = np.sort(occurrences(patient * cells + cell) * cells + cell)
     people = np.diff(run_starts(items), append=len(items))
     return int(people[people >= k].sum())
 
@@ -282,7 +287,7 @@ def avgre(both: Both, min_support: float = MIN_SUPPORT, years: int = 1) -> dict[
     lens = both.lens
     codes = both.codes.nodes_of(lens.codes)[lens.values]
     range_of, inside = _ranges(both.times, years)
-    ranges = range_of[both.ages.first_leaf[both.age_leaf[1:][lens.ages - int(both.age_leaf[0])]]]
+    ranges = range_of[both.ages.first_leaf[both.times.leaf[lens.ages - both.times.first]]]
     width = inside.shape[1]
     queries = _frequent(lens, codes.astype(np.int64) * width + ranges, ceil(min_support * len(lens)))
     if not queries:

@@ -220,7 +220,8 @@ def climb(labels: Sequence[str], codes: Sequence[str], vocabulary: str | None) -
     known = load(vocabulary)
     of_code = [_above(known, code) for code in codes]
     of_label = dict(zip(codes, of_code, strict=True))
-    above = {label: _only({of_label[member] for member in label.split(SEPARATOR)}) for label in labels}
+    members = {label: {of_label[member] for member in label.split(SEPARATOR)} for label in labels}
+    above = {label: nodes.pop() for label, nodes in members.items() if len(nodes) == 1}
     nodes = set(filter(None, (*of_code, *above.values())))
     meant = set(map(bare, nodes)) & set(map(bare, codes))
     if meant:
@@ -239,7 +240,3 @@ def _above(vocabulary: Vocabulary, code: str) -> str | None:
     number, mark, own = code.rpartition(MARK)
     node = vocabulary.level(own, CLIMB_TO)
     return None if node == own or not vocabulary.is_known(own) else number + mark + node
-
-
-def _only(nodes: set[str | None]) -> str | None:
-    return nodes.pop() if len(nodes) == 1 else None

@@ -122,7 +122,8 @@ class Dictionary:
                 if (
                     is_last
                     and after < len(words.raw)
-                    and self._is_first_name(words, after)
+                    and words.raw[after][0].isupper()
+                    and words.folded[after] in self._names.first
                     and "\n" not in words.gap(at)
                 ):
                     last = after
@@ -144,9 +145,6 @@ class Dictionary:
                 continue
             break
         return last
-
-    def _is_first_name(self, words: Words, at: int) -> bool:
-        return words.raw[at][0].isupper() and words.folded[at] in self._names.first
 
     def _surname_follows(self, words: Words, initial: int) -> bool:
         after = initial + 1

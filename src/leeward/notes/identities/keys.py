@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from leeward.errors import BadInput
@@ -34,7 +34,8 @@ class Keys:
     @classmethod
     def of(cls, secret: bytes) -> Keys:
         """Derive the keys of a secret of 32 bytes."""
-        return cls(*(_expand(secret, use) for use in ("patients", "surrogates", "encryption", "nonces")))
+        uses = [f"leeward notes {each.name}".encode() + b"\x01" for each in fields(cls)]
+        return cls(*(hmac.digest(secret, use, hashlib.sha256) for use in uses))
 
     def patient(self, identifier: str) -> str:
         """A patient's pseudonym in the table: a keyed hash, the same for all notes under this key."""
@@ -103,7 +104,3 @@ def read(path: str | Path, use: str = "notes") -> bytes:
     if not text.startswith(head) or len(secret) != BYTES:
         raise BadInput(f"key file {file.name}: holds no key of {USES[use]}.")
     return secret
-
-
-def _expand(secret: bytes, use: str) -> bytes:
-    return hmac.digest(secret, f"leeward notes {use}".encode() + b"\x01", hashlib.sha256)

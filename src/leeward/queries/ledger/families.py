@@ -189,13 +189,6 @@ def _other_accounts(connection: sa.Connection, family: str, known: Replay) -> st
     return f"{len(wrong)} of {len(held)} accounts differ from the log" if wrong else None
 
 
-def entries_so_far(ledger: Ledger, family: str) -> int:
-    """How many entries of a family's log this process has checked."""
-    with _lock:
-        known = _seen.get((ledger.key, family))
-        return 0 if known is None else known.entries
-
-
 def forget(ledger: Ledger) -> None:
     """Read the whole log again at the next check."""
     with _lock:
@@ -236,16 +229,6 @@ def remember(ledger: Ledger, head: Head) -> None:
             before = _read(path)
             if before is None or before.first != head.first or before.entries < head.entries:
                 write_whole(path, text)
-
-
-def tell_first_time(ledger: Ledger, known: Replay) -> None:
-    """Report that nothing was remembered of a log before, so that an older copy could not be recognized."""
-    if not any(path.exists() for path in _of_state(known.first)):
-        LOGGER.warning(
-            f"{ledger.place}: asked for the first time from this account, so an older copy that was put back would not "
-            f"be noticed. Its log has {known.entries} entries, the last with hash {known.head}: compare it with the "
-            "hash that was kept from `leeward audit INDEX`."
-        )
 
 
 def compare(
@@ -328,7 +311,11 @@ def find_family(connection: sa.Connection, data_set: str) -> str | None:
 def family_of(connection: sa.Connection, ledger: Ledger, data_set: str) -> str:
     family = find_family(connection, data_set)
     if family is None:
-        raise unknown_data(ledger)
+        raise LedgerUnreachable(
+            f"{ledger.place}: this ledger has no budget for the index's data set. No answer was given. "
+            "An index is answered from the ledger that `leeward index` opened for it; "
+            "`leeward budget INDEX --move-to URL` moves its budget."
+        )
     return family
 
 
@@ -404,10 +391,15 @@ def remember_head(ledger: Ledger, data_set: str) -> None:
 
 
 def check_opening(ledger: Ledger, data_set: str) -> None:
-    """Compare accounts, log and the remembered heads of a data set's family; LedgerInconsistent where they disagree."""
+    """Compare accounts, log and the remembered heads of a data set's family; LedgerInconsistent where they disagree.
+    Warns where nothing was remembered of the log before, so that an older copy could not be recognized."""
     known = _snapshot(ledger, data_set, compared=True)
-    if known is not None:
-        tell_first_time(ledger, known)
+    if known is not None and not any(path.exists() for path in _of_state(known.first)):
+        LOGGER.warning(
+            f"{ledger.place}: asked for the first time from this account, so an older copy that was put back would not "
+            f"be noticed. Its log has {known.entries} entries, the last with hash {known.head}: compare it with the "
+            "hash that was kept from `leeward audit INDEX`."
+        )
 
 
 def state_of_log(ledger: Ledger, data_set: str) -> Replay | None:
@@ -421,7 +413,8 @@ def _snapshot(ledger: Ledger, data_set: str, *, compared: bool) -> Replay | None
         family = family_of(connection, ledger, data_set)
     heads: list[Head] = []
     for _ in range(SNAPSHOTS):
-        least = entries_so_far(ledger, family)
+        with _lock:  # how many entries this process has checked
+            least = _seen.get((ledger.key, family), Replay()).entries
         try:
             with reading(ledger, snapshot=True) as connection:
                 row = family_terms(connection, family)
@@ -453,14 +446,6 @@ def lock(connection: sa.Connection, ledger: Ledger, family: str) -> Any:
     if row is None:
         raise error_of_move(ledger)
     return row
-
-
-def unknown_data(ledger: Ledger) -> LedgerUnreachable:
-    return LedgerUnreachable(
-        f"{ledger.place}: this ledger has no budget for the index's data set. No answer was given. "
-        "An index is answered from the ledger that `leeward index` opened for it; "
-        "`leeward budget INDEX --move-to URL` moves its budget."
-    )
 
 
 def error_of_move(ledger: Ledger) -> LedgerUnreachable:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from itertools import accumulate
 from math import cos, pi
 
@@ -74,8 +74,9 @@ class Terms:
             found = [lexicon.find(name) for name in COMMON[category].split(";")]
             common = list(dict.fromkeys(concept.id for concept in found if concept is not None))
             rank = {concept: place for place, concept in enumerate(common)}
+            hashes = {concept: blake2b(concept.encode(), digest_size=8).digest() for concept, _ in concepts}
             ordered[category] = tuple(
-                sorted(concepts, key=lambda one: (rank.get(one[0], len(rank)), _hash(one[0])))
+                sorted(concepts, key=lambda one: (rank.get(one[0], len(rank)), hashes[one[0]]))
             )
             weights = _weigh(sum(one[0] in rank for one in concepts), len(concepts))
             here = [rises.get(one[0], (1.0,) * 12) for one in ordered[category]]
@@ -114,10 +115,6 @@ class Terms:
         if len(ways) == 1 or dice.chance(FIRST_TERM):
             return concept, ways[0]
         return concept, ways[1 + dice.below(len(ways) - 1)]
-
-
-def _hash(concept: str) -> bytes:
-    return hashlib.blake2b(concept.encode(), digest_size=8).digest()
 
 
 def season(peak: int, ratio: float, strength: float) -> tuple[float, ...]:

@@ -108,10 +108,17 @@ _NO_RACE = re.compile(
 def find(text: str, low: str, fields: Sequence[Label]) -> Iterator[Span]:
     """Spans of ages, sex and race; `asserted` is False if they refer to another person or time."""
     yield from _in_fields(low, fields)
-    yield from _ages(text, low)
-    yield from _sexes(low)
+    for rule in AGES:
+        for match in rule.matches(text, low):
+            yield from _age(text, low, match)
+    for match in _SEX.finditer(low):
+        if not _NO_SEX.match(low, match.end()):
+            yield mark(*match.span(), "sex", "QID", _is_of_patient(low, *match.span()))
     yield from _daughters(text, low)
-    yield from _races(text, low)
+    for rule in RACES_SAID:
+        for match in rule.matches(text, low):
+            if not _NO_RACE.match(low, match.start()):
+                yield mark(*match.span(), "race", "QID", _is_of_patient(low, *match.span()))
 
 
 def age_of(phrase: str) -> int | None:
@@ -192,12 +199,6 @@ AGES = (
 )
 
 
-def _ages(text: str, low: str) -> Iterator[Span]:
-    for rule in AGES:
-        for match in rule.matches(text, low):
-            yield from _age(text, low, match)
-
-
 def _age(text: str, low: str, match: re.Match[str]) -> Iterator[Span]:
     """The spans of an age and of the sex with it, unless the match is a part of a number or too high."""
     worded = match.re in (AGE, SPELLED)
@@ -231,12 +232,6 @@ def _is_at_event(low: str, match: re.Match[str], start: int) -> bool:
     """Whether an age is that at an event, not now: `at age 40`, `the age of 40`, `turned 40`."""
     named = match.re is AGED and re.match(r"(?:age of|turn)", match.group())
     return bool(named or _AT_AGE.search(low[max(0, start - 16) : start]))
-
-
-def _sexes(low: str) -> Iterator[Span]:
-    for match in _SEX.finditer(low):
-        if not _NO_SEX.match(low, match.end()):
-            yield mark(*match.span(), "sex", "QID", _is_of_patient(low, *match.span()))
 
 
 _NO_SEX = re.compile(r"\s+(?:pattern|condom|genitalia|catheter|partner|hormone|external|urethra|breast)")
@@ -289,13 +284,6 @@ RACES_SAID = (
     Rule("race", RACE, tuple({max(re.split("[ -]", race), key=len) for race in _CERTAIN}), "QID", low=True),
     Rule("race", RACE_BY_PERSON, tuple(_RACE_WORDS.split("|")), "QID", low=True),
 )
-
-
-def _races(text: str, low: str) -> Iterator[Span]:
-    for rule in RACES_SAID:
-        for match in rule.matches(text, low):
-            if not _NO_RACE.match(low, match.start()):
-                yield mark(*match.span(), "race", "QID", _is_of_patient(low, *match.span()))
 
 
 def _years(number: int, unit: str) -> int:
