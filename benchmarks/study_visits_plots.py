@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from leeward.methods.phewas_charts import BIN, SMALLEST_P, WEAKEST_NAMED, WIDEST_CHANGE
+from leeward.methods.phewas_report import BIN, SMALLEST_P, WEAKEST_NAMED, WIDEST_CHANGE
 
 Tests = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
 

@@ -19,7 +19,7 @@ from tests.oracles import k_anonymity as oracle
 
 import leeward as lw
 from leeward.cohort.cohort import Cohort
-from leeward.verify.k_anonymity.sensitive import distances
+from leeward.verify.k_anonymity.check import distances
 
 
 @pytest.fixture

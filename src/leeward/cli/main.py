@@ -162,7 +162,9 @@ def status_of(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status, with every message on stderr."""
     restore = _end_like_an_interrupt()
     try:
-        _refuse_undecodable(args)
+        for number, each in enumerate(sys.argv[1:] if args is None else args, start=1):
+            if any("\ud800" <= sign <= "\udfff" for sign in each):  # no page, manifest or table could hold it
+                raise BadInput(f"argument {number} is not text in UTF-8; rename the file.")
         with watch_memory(_end_for_memory):
             outcome = leeward.main(args, prog_name="leeward", standalone_mode=False)
         return outcome if isinstance(outcome, int) else 0
@@ -190,13 +192,6 @@ def status_of(args: Sequence[str] | None = None) -> int:
         return _fault(error)
     finally:
         restore()
-
-
-def _refuse_undecodable(args: Sequence[str] | None) -> None:
-    """BadInput for an argument whose bytes are no text: no page, manifest or table could hold such a name."""
-    for number, each in enumerate(sys.argv[1:] if args is None else args, start=1):
-        if any("\ud800" <= sign <= "\udfff" for sign in each):
-            raise BadInput(f"argument {number} is not text in UTF-8; rename the file.")
 
 
 MORE_MEMORY = (

@@ -64,6 +64,9 @@ class Section:
     parts: tuple[Part, ...]
 
 
+Figures = Mapping[str, Any]
+"""What was measured, by name."""
+
 Column = tuple[str, str, Callable[[Any], str]]
 """A heading; the figure of a row that is below it (`kept.are`: of a figure of its own; empty: the row itself); how it
 is written."""

@@ -8,10 +8,8 @@ from typing import Any
 
 from leeward.pages import template_of
 from leeward.release import Release
-from leeward.report.sections import Notes, Section, Table
+from leeward.report.sections import Figures, Notes, Section, Table
 from leeward.report.summary import DOORS_SHOWN, NOT_MEASURED, Summary, begun, numbers_of, sentence
-
-Figures = Mapping[str, Any]
 
 ROWS_SHOWN = 10
 

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from tests.cohort.sources import read_table
 from tests.oracles import k_anonymity as oracle
 
-from leeward.analysis.closeness import distance_to_all
 from leeward.cohort import Cohort
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.k_anonymity import KAnonymity
-from leeward.methods.k_anonymity.method import limit_of, mondrian
+from leeward.methods.k_anonymity.method import distance_to_all, limit_of, mondrian
 from leeward.randomness import Randomness
 from leeward.report.summary import DOORS_SHOWN
 

@@ -90,6 +90,5 @@ def as_released(records, published, codes, times):
         times.hierarchy.nodes_of([v for _, v in shown]).astype(np.int64),
         codes,
         times.hierarchy,
-        np.array([times.first, *times.leaf], np.int64),
         times,
     )

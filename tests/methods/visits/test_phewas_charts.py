@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from leeward.methods.phewas_charts import NAMED, of_predictor
+from leeward.methods.phewas_report import NAMED, of_predictor
 
 COLUMNS = (
     "predictor", "phecode", "p_original", "effect", "cases", "p_anonymized", "category", "phenotype",

@@ -14,6 +14,7 @@ from leeward.report import charts
 from leeward.report.codes import label_code, names_of_release
 from leeward.report.sections import (
     Chart,
+    Figures,
     Section,
     Table,
     Tile,
@@ -32,8 +33,6 @@ FEW_CODES, FEW_REPEATS = 0.1, 0.1
 BEFORE, AFTER = "original records", "released records"
 COLORS = {BEFORE: charts.VERMILION, AFTER: charts.BLUE}
 CODES_SHOWN = 15
-
-Figures = Mapping[str, Any]
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:

@@ -12,6 +12,7 @@ from leeward.report import charts
 from leeward.report.codes import group_errors, names_of_release, risk_table, worst_groups
 from leeward.report.sections import (
     Chart,
+    Figures,
     Notes,
     Part,
     Section,
@@ -45,8 +46,6 @@ NAMES = {
     "apriori": "Apriori: whole subtrees of the vocabulary",
     "mapping": "the mapping of an earlier release",
 }
-
-Figures = Mapping[str, Any]
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:

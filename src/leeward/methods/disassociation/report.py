@@ -16,6 +16,7 @@ from leeward.report import charts
 from leeward.report.codes import group_errors, label_code, names_of_release, risk_table, worst_groups
 from leeward.report.sections import (
     Chart,
+    Figures,
     Section,
     Table,
     Tile,
@@ -30,8 +31,6 @@ from leeward.report.summary import Costs, errors_of_pairs_and_triples, share
 RECORD, SHARED, ITEM, SUPPRESSED = "record chunk", "shared chunk", "item chunk", "suppressed"
 COLORS = {RECORD: charts.BLUE, SHARED: "#56B4E9", ITEM: charts.ORANGE, SUPPRESSED: charts.ORANGE}
 CODES_SHOWN = 25
-
-Figures = Mapping[str, Any]
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:

@@ -12,6 +12,7 @@ from leeward.release import Release
 from leeward.report import charts
 from leeward.report.sections import (
     Chart,
+    Figures,
     Notes,
     Section,
     Tile,
@@ -29,10 +30,8 @@ USELESS, FEW_CODES = 0.5, 0.25
 BEFORE, AFTER = "Original data", "This release"
 COLORS = {BEFORE: charts.VERMILION, AFTER: charts.BLUE}
 
-Measures = Mapping[str, Any]
 
-
-def sections(release: Release, measures: Measures, verification: Measures) -> list[Section]:
+def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     views, kept = measures.get("views"), measures.get("kept")
     found = [
         glance(release, views, kept),
@@ -49,7 +48,7 @@ def sections(release: Release, measures: Measures, verification: Measures) -> li
     return [section for section in found if section is not None]
 
 
-def glance(release: Release, views: Measures | None, kept: Measures | None) -> Section:
+def glance(release: Release, views: Figures | None, kept: Figures | None) -> Section:
     tiles = [Tile(f"≥ {release.guarantee['k']}", "patients share every row of every view", tone="good")]
     if views:
         worst = max(views["views"], key=lambda each: each["at_risk"])
@@ -73,7 +72,7 @@ def describe_knowledge(release: Release, view: str) -> str:
     return ("exact demographics and " if release.demographics else "") + ROWS[view]
 
 
-def risk(release: Release, views: Measures | None) -> Section | None:
+def risk(release: Release, views: Figures | None) -> Section | None:
     if views is None:
         return None
     n = max(1, views["patients"])
@@ -112,7 +111,7 @@ def risk(release: Release, views: Measures | None) -> Section | None:
     return Section("Risk before and after, by join", (text, chart, table))
 
 
-def cost(release: Release, views: Measures | None) -> Section | None:
+def cost(release: Release, views: Figures | None) -> Section | None:
     if views is None:
         return None
     table = table_of(

@@ -11,7 +11,18 @@ from leeward.methods.trajectories.hierarchies import CHAPTER
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.codes import names_of_release
-from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent, table_of
+from leeward.report.sections import (
+    Chart,
+    Figures,
+    Notes,
+    Section,
+    Table,
+    Tile,
+    Tiles,
+    number,
+    percent,
+    table_of,
+)
 from leeward.report.summary import Cost, Costs, cost_of_share, counts_off, share
 
 ENOUGH, USELESS = 0.5, 0.1
@@ -19,8 +30,6 @@ ENOUGH, USELESS = 0.5, 0.1
 
 SAYS_NOTHING = ("classification", "root")
 """Levels of a code hierarchy that carry no information about the code."""
-
-Figures = Mapping[str, Any]
 
 WITHIN = {"age": ("8 years", "16 years"), "date": ("a year", "ten years")}
 """The widest time of usable and of coarse pairs."""

@@ -8,13 +8,22 @@ from typing import Any
 from leeward.methods import demographics_report, phewas_report
 from leeward.release import Release
 from leeward.report import charts
-from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent, table_of
+from leeward.report.sections import (
+    Chart,
+    Figures,
+    Notes,
+    Section,
+    Table,
+    Tile,
+    Tiles,
+    number,
+    percent,
+    table_of,
+)
 from leeward.report.summary import Cost, Costs, codes_gone, cost_of_share, share
 
 FEW_DIAGNOSES, FEW_CODES = 0.5, 0.25
 """Shares of diagnoses and of codes below which little is left."""
-
-Figures = Mapping[str, Any]
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:

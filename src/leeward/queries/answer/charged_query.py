@@ -174,12 +174,9 @@ def answer_plans(
         remaining = paid[-1].left
     else:
         remaining = spending.left(session.ledger, session.index.meta.id, user, project).user
-    return [_to_answer(session, plan, stored[plan.key], costs.pop(plan.key, 0), remaining) for plan in plans]
-
-
-def _to_answer(session: IndexSession, plan: Plan, payload: str, cost: int, remaining: int) -> Answer:
-    values = json.loads(payload)["values"]
-    return Answer.from_noisy(plan, values, cost=cost, remaining=remaining, terms=session.terms)
+    more: dict[str, Any] = {"remaining": remaining, "terms": session.terms}
+    values = ((plan, json.loads(stored[plan.key])["values"]) for plan in plans)
+    return [Answer.from_noisy(plan, own, cost=costs.pop(plan.key, 0), **more) for plan, own in values]
 
 
 def price_of(

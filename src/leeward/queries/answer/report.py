@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import polars as pl
 
 from leeward.release import Release
-from leeward.report.sections import Notes, Section, Table, Tile, Tiles, number, table_of
+from leeward.report.sections import Figures, Notes, Section, Table, Tile, Tiles, number, table_of
 from leeward.report.summary import Cost, Costs
 
 SHOWN = 20
-
-Figures = Mapping[str, Any]
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:

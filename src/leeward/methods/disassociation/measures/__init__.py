@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -70,10 +69,11 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
         from leeward.analysis.demographics.joint import records_in_release
 
         sets = records_in_release(release, cohort, sets)
+    facts = (release.custody_json("measures.json") or {}).get("method", {})  # for the custodian
     measures: Measures = {
         "are": partial(are, published, sets),
         "mre": partial(mre, published, sets, policy_of(release)),
-        "placement": lambda: placement(published, sets, custody_facts(release)),
+        "placement": lambda: placement(published, sets, facts),
         "demographics": partial(demographics, release, published, cohort, sets),
         "risk": lambda largest_m=LARGEST_M: risk(knowledge_of(release, published, cohort, sets), largest_m),
     }
@@ -150,12 +150,6 @@ def estimate_queries(published: Published, sets: CodeSets, queries: list[AnyArra
     known = np.array([bool((query >= 0).all()) for query in numbered], np.bool_)
     found = estimates_of_numbers(published, [q for q, k in zip(numbered, known, strict=True) if k], prior)
     return spread(found, known)
-
-
-def custody_facts(release: Release) -> Mapping[str, Any]:
-    """The method's facts for the custodian (`method` in `custody/measures.json`), empty if not written yet."""
-    facts: Mapping[str, Any] = (release.custody_json("measures.json") or {}).get("method", {})
-    return facts
 
 
 def mre(
