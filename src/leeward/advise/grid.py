@@ -89,14 +89,12 @@ def _check(vary: Mapping[str, Sequence[Any]], known: Mapping[str, set[str]]) -> 
             built = any(map(is_declared, options_of(each.hint)))
             for number, value in enumerate(vary.get(each.name, ()), start=1):
                 if not (built and isinstance(value, Mapping)):
-                    _check_value(kind, each.name, number, value)
-
-
-def _check_value(kind: type, name: str, number: int, value: Any) -> None:
-    try:
-        check_values(kind, {name: value})
-    except BadParameter as error:
-        raise BadInput(f"--vary {name}, value {number}: `{name}` {error.rest}") from None
+                    try:
+                        check_values(kind, {each.name: value})
+                    except BadParameter as error:
+                        raise BadInput(
+                            f"--vary {each.name}, value {number}: `{each.name}` {error.rest}"
+                        ) from None
 
 
 def _base(method: Mapping[str, Any], name: str, known: set[str]) -> dict[str, Any]:

@@ -92,11 +92,6 @@ def risk_before(sets: CodeSets, k: int, *, seed: int, largest_m: int = LARGEST_M
     return {"k": k, "patients": n, "by_m": rows, "whole_set": whole_sets(sets, k)}
 
 
-def subsets_of_size(sets: CodeSets, m: int) -> int:
-    by_length = np.bincount(sets.lengths())
-    return sum(int(count) * comb(length, m) for length, count in enumerate(by_length))
-
-
 def _pairs(sets: CodeSets, m: int, k: int) -> tuple[dict[str, Any], AnyArray]:
     """The figures of single codes or of pairs from a table, and the support of each record's rarest one."""
     from leeward.analysis import kernels
@@ -117,7 +112,7 @@ def _subsets(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any],
     """The figures of sets of m codes, and the support of each record's rarest one (None when sets are sampled)."""
     from leeward.analysis import kernels
 
-    total = subsets_of_size(sets, m)
+    total = sum(int(count) * comb(length, m) for length, count in enumerate(np.bincount(sets.lengths())))
     sampled = total > MOST_SUBSETS
     share = MOST_SUBSETS / total / 1.5 if sampled else 1.0
     exact_keys = len(sets.codes) ** m < 2**63

@@ -125,7 +125,9 @@ def build(
         name, path = words.get(word, word), ".".join(filter(None, [where, word]))
         if name in values:
             raise BadInput(f"`{path}` and its other name are both given; keep one.")
-        values[name] = _value_of(known[name].hint, value, path)
+        inner = _nested_class(known[name].hint)
+        is_made = inner is None or value is None or dataclasses.is_dataclass(value)
+        values[name] = value if is_made else build(inner, value, path)
     for name, each in known.items():
         if name not in values and each.required:
             raise BadParameter(name, "is missing; give it a value.").inside(where)
@@ -141,12 +143,6 @@ def _by_name(cls: type) -> dict[str, Declaration]:
 
 def _words(aliases: Mapping[str, str], known: Iterable[str]) -> dict[str, str]:
     return {word: name for word, name in aliases.items() if name in known and word not in known}
-
-
-def _value_of(hint: Any, value: Any, where: str) -> Any:
-    inner = _nested_class(hint)
-    is_made = inner is None or value is None or dataclasses.is_dataclass(value)
-    return value if is_made else build(inner, value, where)
 
 
 def check_keys(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -212,7 +212,9 @@ class Asking:
         planned = self._planned(session, allotment, requests)
         plans = [plan for _, plan in planned]
         stored = stored_answers(session, plans, project)
-        _check_noise(session, planned, stored)
+        new = [plan for request, plan in planned if not request.large_noise]
+        if any(plan.key not in stored for plan in new):  # what is stored costs nothing
+            check_noise(session, new)
         try:
             answers = answer_plans(session, plans, viewer.person, project, pace=PACE, stored=stored)
         except spending.BudgetSpent:
@@ -332,12 +334,3 @@ def check_same_body(allotment: Row, once: Once) -> None:
     """Conflict where something else was paid under a key."""
     if allotment["digest"] != once.digest:
         raise Conflict("this Idempotency-Key was used for another question; use a new one.")
-
-
-def _check_noise(
-    session: IndexSession, planned: Sequence[tuple[Request, Plan]], stored: Collection[str]
-) -> None:
-    """BadInput for noise that is too large, unless it is wanted or all of it is stored, which costs nothing."""
-    new = [plan for request, plan in planned if not request.large_noise]
-    if any(plan.key not in stored for plan in new):
-        check_noise(session, new)

@@ -142,7 +142,11 @@ class Gate:
         """Host, prefix, length and address of a request, before anything is read from it."""
         headers = scope["headers"]
         check_host(headers, self.settings)
-        check_length(headers)
+        for name, value in headers:
+            if name == b"content-length" and not value.isdigit():
+                raise Refusal(400, "The length of the request is no number.")
+            if name == b"content-length":
+                check_size(int(value))
         prefix = self.settings.prefix
         if prefix and (scope["path"] == prefix or scope["path"].startswith(prefix + "/")):
             scope["path"] = scope["path"][len(prefix) :] or "/"
@@ -203,15 +207,6 @@ def check_host(headers: list[tuple[bytes, bytes]], settings: Settings) -> None:
     hosts = [value for name, value in headers if name == b"host"]
     if len(hosts) != 1 or hosts[0].decode("latin-1").lower() not in {settings.host, *settings.hosts}:
         raise Refusal(400, "This is not the address of this portal.")
-
-
-def check_length(headers: list[tuple[bytes, bytes]]) -> None:
-    """Refusal of a body that says it is too large."""
-    for name, value in headers:
-        if name == b"content-length":
-            if not value.isdigit():
-                raise Refusal(400, "The length of the request is no number.")
-            check_size(int(value))
 
 
 def check_size(size: int) -> None:

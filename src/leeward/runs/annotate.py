@@ -208,7 +208,8 @@ def annotate(
                 pending.put("share/i2b2/README.md", star.README)
             for name, part in star.build_star(kept, words).items():
                 pending.put(f"{where}/i2b2/{name}.csv", part.write_csv())
-        by_category = _count_categories(rows)
+        counts = rows["found"].explode(empty_as_null=True).drop_nulls().value_counts()
+        by_category = dict(counts.sort("count", "found", descending=[True, False]).iter_rows())
         figures: dict[str, Any] = {
             "notes": table.height,
             "patients": table["patient"].n_unique(),
@@ -349,11 +350,6 @@ def _write_tables(pending: Draft, frame: pl.DataFrame, table: pl.DataFrame) -> N
     )
     numbers = table.select("note", "row", "patient").join(source, on="row", how="left", maintain_order="left")
     numbers.write_parquet(pending.custody / "numbers.parquet", compression="zstd")
-
-
-def _count_categories(rows: pl.DataFrame) -> dict[str, int]:
-    counts = rows["found"].explode(empty_as_null=True).drop_nulls().value_counts()
-    return dict(counts.sort("count", "found", descending=[True, False]).iter_rows())
 
 
 def _figures_of(table: pl.DataFrame, by_category: Mapping[str, int]) -> dict[str, Any]:

@@ -243,8 +243,14 @@ def build(
         built, entries = _of_notes(source, folder, wanted, named, options, say)
     else:
         built, entries = _of_cohort(source, folder, wanted, named, options, say)
-    if not accept_unknown:
-        _check_vocabulary(built, entries)
+    for what, count in built.left_out.items():
+        lacks = what.endswith("the vocabulary lacks") and count > SHARE_UNKNOWN * entries
+        if lacks and not accept_unknown:
+            kind = what.partition(" ")[0]
+            raise BadInput(
+                f"{count:,} of {entries:,} {kind} are not in the vocabulary {built.index.meta.vocabulary}; no "
+                f"query could use them. Name another one (--terms), or leave them out (--accept-unknown)."
+            )
     return built
 
 
@@ -253,16 +259,6 @@ def _cohort_of(source: SourceSpec, work: Path, wanted: Indexing) -> Cohort:
     plain = engine_name(wanted.engine) == "local" and not wanted.quasi_identifiers and is_table(source)
     stored = store_source(source, work) if plain and not source_fits("", [source]) else None
     return read_source(with_attributes(source, wanted.quasi_identifiers)) if stored is None else stored
-
-
-def _check_vocabulary(built: Built, entries: int) -> None:
-    for what, count in built.left_out.items():
-        if what.endswith("the vocabulary lacks") and count > SHARE_UNKNOWN * entries:
-            kind = what.partition(" ")[0]
-            raise BadInput(
-                f"{count:,} of {entries:,} {kind} are not in the vocabulary {built.index.meta.vocabulary}; no "
-                f"query could use them. Name another one (--terms), or leave them out (--accept-unknown)."
-            )
 
 
 def _of_notes(

@@ -88,7 +88,11 @@ class Line:
         """Open the last version. BadInput for a release that cannot be refreshed, or not with these settings."""
         release = Release.open(master)
         release.require_format()
-        spec = _spec_of(release)
+        spec = read_custody_spec(release)
+        if spec is None:
+            raise BadInput(
+                f"{release.share}: custody/spec.yaml is missing; name the whole folder of the last version."
+            )
         method = _method_of(release, spec)
         if seeded != release.seeded:
             raise BadInput(
@@ -350,15 +354,6 @@ def _people(batch: Release) -> pl.DataFrame:
     people = batch.custody_table("patients")
     assert people is not None
     return people.sort("record").select(text("patient"))
-
-
-def _spec_of(release: Release) -> Spec:
-    spec = read_custody_spec(release)
-    if spec is None:
-        raise BadInput(
-            f"{release.share}: custody/spec.yaml is missing; name the whole folder of the last version."
-        )
-    return spec
 
 
 def _method_of(release: Release, spec: Spec) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from leeward.errors import BadInput
 from leeward.paths import text_of
 from leeward.randomness import Randomness
-from leeward.release import Draft, Release, draft
+from leeward.release import Release, draft
 from leeward.release.spec import Refresh, SourceSpec, Spec
 from leeward.release.versions import append
 from leeward.runs.line import Line, Records
@@ -145,7 +145,11 @@ def refresh(
                 shutil.copy(pending.custody / "register.json", folder / "custody")
             say("Writing the report")
             write_report(folder, line.number)
-            _keep_custody(pending, folder)
+            # Of the batch's own release the custodian's part is kept.
+            shutil.rmtree(folder / "share")
+            for path in (folder / "custody").iterdir():
+                path.rename(folder / path.name)
+            (folder / "custody").rmdir()
             shutil.copy(folder / "report.html", pending.custody)
             told = [
                 {"kind": "register", "message": each, "count": 1, "rows": []} for each in registration.notices
@@ -157,14 +161,6 @@ def refresh(
             pending.put_json("custody/verification.json", verification.to_json())
     report = pending.out / "custody" / "report.html"
     return Result(pending.out, Release.open(pending.out), verification, figures, report)
-
-
-def _keep_custody(pending: Draft, folder: Path) -> None:
-    """Of the batch's own release keep what is the custodian's."""
-    shutil.rmtree(folder / "share")
-    for path in (folder / "custody").iterdir():
-        path.rename(folder / path.name)
-    (folder / "custody").rmdir()
 
 
 def read_withdrawn(file: str | None) -> list[str]:

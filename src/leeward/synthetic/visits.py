@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from leeward.arrays import Float64s, Int16s, Int32s, offsets_of
+from leeward.arrays import Int16s, Int32s, offsets_of
 from leeward.engine import available_threads, pool
 from leeward.errors import BadInput
 from leeward.paths import require_new
@@ -184,7 +184,14 @@ class People:
         rate = stream("rate").gamma(1.1, (VISITS - 1) / 1.1, patients)
         visits = 1 + stream("visits").poisson(rate)
         age = np.clip(stream("age").normal(52, 19, patients), 1, 99).astype(np.int16)
-        biobank, study = _draw_members(np.log(visits), patients, stream("cohorts"))
+        # Members of the biobank and, inside it, of the study: without replacement, weights exp(appeal).
+        sizes = [max(1, round(patients * size / POPULATION)) for size in (BIOBANK, STUDY)]
+        appeal, draws = np.log(visits), stream("cohorts")
+        order = np.argsort(-(appeal + draws.gumbel(size=patients)), kind="stable")[: sizes[0]]
+        inside = appeal[order] + draws.gumbel(size=len(order))
+        biobank, study = np.zeros((2, patients), np.int8)
+        biobank[order] = 1
+        study[order[np.argsort(-inside, kind="stable")[: sizes[1]]]] = 1
         share = np.array(list(SNPS.values()))
         copies = stream("snps").binomial(2, share, (patients, len(share))).astype(np.int8)
         return People(
@@ -206,20 +213,6 @@ class People:
             "study": self.study,
         }
         return pa.table({**columns, **{name: self.copies[:, place] for place, name in enumerate(SNPS)}})
-
-
-def _draw_members(
-    appeal: Float64s, patients: int, draws: np.random.Generator
-) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Membership of the biobank and, inside it, of the study; without replacement, weights exp(appeal)."""
-    sizes = [max(1, round(patients * size / POPULATION)) for size in (BIOBANK, STUDY)]
-    score = appeal + draws.gumbel(size=patients)
-    order = np.argsort(-score, kind="stable")[: sizes[0]]
-    inside = appeal[order] + draws.gumbel(size=len(order))
-    members = np.zeros((2, patients), np.int8)
-    members[0, order] = 1
-    members[1, order[np.argsort(-inside, kind="stable")[: sizes[1]]]] = 1
-    return members[0], members[1]
 
 
 def _traits(copies: NDArray[np.int8], draws: np.random.Generator) -> NDArray[np.uint8]:

@@ -128,12 +128,14 @@ def check_returning(share: Share) -> list[Check]:
     if visits is None:
         return [replace(each, name=f"{each.name}_of_returning") for each in laid]
     k, level = share.guarantee("k"), str(share.manifest["parameters"]["level"])
-    batch = batches_of(share, visits)
+    bounds = bounds_of(share, VISITS)
+    batch = np.repeat(np.arange(1, len(bounds)), np.diff(bounds))[: len(visits)]
     entered = np.searchsorted(bounds_of_records(share), visits.record, side="right")
     strangers = int(np.count_nonzero(entered > batch))
     apart = apart_by(visits, np.stack([batch, entered, history_of(visits.record, batch)]))
     counted = level_checks(share, apart, k, level)
-    seen = within_batches(visits, batch)
+    own = visits.record * (int(batch.max(initial=0)) + 1) + batch  # a record for each record and batch
+    seen = replace(visits, record=own).take(np.lexsort((visits.visit, own)))
     return [
         of_count(
             "records_entered",
@@ -145,11 +147,6 @@ def check_returning(share: Share) -> list[Check]:
         replace(order_of_visits(share, seen), name="order_in_batches"),
         *(replace(each, name=f"{each.name}_of_returning") for each in (*laid, *counted)),
     ]
-
-
-def batches_of(share: Share, visits: VisitLists) -> Longs:
-    bounds = bounds_of(share, VISITS)
-    return np.repeat(np.arange(1, len(bounds)), np.diff(bounds))[: len(visits)]
 
 
 def history_of(record: Longs, batch: Longs) -> Longs:
@@ -170,13 +167,6 @@ def apart_by(visits: VisitLists, columns: Longs) -> VisitLists:
     used, values = np.unique(keys, return_inverse=True)
     labels = tuple(code_of_class(key // width, visits.labels[key % width]) for key in used.tolist())
     return replace(visits, values=values.reshape(-1).astype(np.int32), labels=labels)
-
-
-def within_batches(visits: VisitLists, batch: Longs) -> VisitLists:
-    """The visits with a record of its own for each record and batch, ascending."""
-    keys = visits.record * (int(batch.max(initial=0)) + 1) + batch
-    order = np.lexsort((visits.visit, keys))
-    return replace(visits, record=keys).take(order)
 
 
 def visits_numbered_on(visits: VisitLists, batch: Longs) -> Check:

@@ -230,14 +230,6 @@ def _released(release: Release, cohort: Cohort, patients: pl.Series) -> Bools:
     return np.asarray(fitting[number].any(axis=1))
 
 
-def column_losses(classes: ReleasedClasses, columns: Columns) -> dict[str, float]:
-    found = {}
-    for column, labels in zip(columns.columns, zip(*classes.labels, strict=True), strict=True):
-        nodes = [column.tree.index[label] for label in labels]
-        found[column.name] = float(np.average(column.losses[nodes], weights=classes.records))
-    return found
-
-
 def whole_patient(
     release: Release, cohort: Cohort, sets: CodeSets, m: int, estimating: Estimating, counting: Counting
 ) -> WholePatient:
@@ -256,7 +248,10 @@ def whole_patient(
         )
     outside = int(((questions.true < low) | (questions.true > high)).sum())
     ways = {IN_CLASSES: expected, APART: independence(questions, sets)}
-    losses = column_losses(classes, columns)
+    losses = {}
+    for column, labels in zip(columns.columns, zip(*classes.labels, strict=True), strict=True):
+        nodes = [column.tree.index[label] for label in labels]
+        losses[column.name] = float(np.average(column.losses[nodes], weights=classes.records))
     k = int(release.guarantee["k"])
     return {
         "classes": len(classes.number),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,13 @@ class ColumnMap:
         """The map that `columns` describes; without one, or with `patients` alone, the cohort's own names where they
         are there."""
         if columns is None or set(columns) == {"patients"}:
-            return _map_own_names(as_tuple(columns["patients"]) if columns else (), available)
+            payload = as_tuple(columns["patients"]) if columns else ()
+            own: dict[str, Any] = {
+                role: role for role in OPTIONAL if role in available and role not in payload
+            }
+            if "date" not in own or "age" in own:
+                own.pop("birth", None)
+            return ColumnMap(**own, patients=payload)
         named: dict[str, Any] = {}
         for role, names in columns.items():
             if role not in ROLES:
@@ -52,8 +58,14 @@ class ColumnMap:
                 )
             if names:
                 named[role] = as_tuple(names) if role in ("code", "patients") else _one(role, names)
-        if "birth" in named:
-            _require_no_age(named)
+        if "birth" in named and "age" in named:
+            raise BadInput(
+                "The column map has both 'age' and 'birth', from which the age would come; keep one."
+            )
+        if "birth" in named and "date" not in named:
+            raise BadInput(
+                "The column map has 'birth' but no 'date': an age needs the date of the event too."
+            )
         return ColumnMap(**named)
 
     def optional(self) -> dict[str, str]:
@@ -69,24 +81,10 @@ class ColumnMap:
         return list(dict.fromkeys([self.patient, *self.code, *self.optional().values(), *self.patients]))
 
 
-def _map_own_names(payload: tuple[str, ...], available: Sequence[str]) -> ColumnMap:
-    own: dict[str, Any] = {role: role for role in OPTIONAL if role in available and role not in payload}
-    if "date" not in own or "age" in own:
-        own.pop("birth", None)
-    return ColumnMap(**own, patients=payload)
-
-
 def _one(role: str, names: str | Sequence[str]) -> str:
     if len(as_tuple(names)) != 1:
         raise BadInput(f"The role '{role}' takes one column; got {len(names)}.")
     return as_tuple(names)[0]
-
-
-def _require_no_age(named: Collection[str]) -> None:
-    if "age" in named:
-        raise BadInput("The column map has both 'age' and 'birth', from which the age would come; keep one.")
-    if "date" not in named:
-        raise BadInput("The column map has 'birth' but no 'date': an age needs the date of the event too.")
 
 
 def as_tuple(names: str | Sequence[str]) -> tuple[str, ...]:

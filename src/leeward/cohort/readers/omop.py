@@ -97,7 +97,9 @@ def read_omop(asked: Request) -> Cohort:
         collector.codes.missing = missing | {NOTHING_MAPPED}
     add_events(collector, store, tables)
     notices = _translate_concepts(store, collector, named=asked.vocabulary is None) if concepts else []
-    births = _births(store)
+    of_birth = ("month_of_birth", "day_of_birth", "birth_datetime")
+    columns = ["person_id", "year_of_birth", *(c for c in of_birth if c in store.columns("person"))]
+    births = gather(store, "person", columns, _births_in)
     cohort = collector.cohort(
         asked.vocabulary,
         births,
@@ -128,12 +130,6 @@ def _ending(code: str | None) -> str:
             f"OMOP has no code column '{code}'.{did_you_mean(code, choices)} Code columns: {', '.join(choices)}."
         )
     return name
-
-
-def _births(store: Store) -> pl.DataFrame | None:
-    optional = ("month_of_birth", "day_of_birth", "birth_datetime")
-    columns = ["person_id", "year_of_birth", *(c for c in optional if c in store.columns("person"))]
-    return gather(store, "person", columns, _births_in)
 
 
 def _births_in(title: str, frame: pl.DataFrame) -> pl.DataFrame:

@@ -285,7 +285,8 @@ def _interval(each: Mapping[str, float]) -> str:
 
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
     total = int(measures["source"]["codes"])
-    left = codes_left(release)
+    codes = release.table("records.parquet").select(pl.col("codes").list.explode(empty_as_null=False))
+    left = int(codes.select(pl.col("codes").drop_nulls().n_unique()).collect().item())
     figures = [codes_gone(total - left, total, "codes are in no released record")]
     if measures.get("cul"):
         figures.append(
@@ -299,11 +300,6 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
             )
         )
     return Costs(tuple(figures), little_left(left, total, repeats, release.parameters["scope"]))
-
-
-def codes_left(release: Release) -> int:
-    codes = release.table("records.parquet").select(pl.col("codes").list.explode(empty_as_null=False))
-    return int(codes.select(pl.col("codes").drop_nulls().n_unique()).collect().item())
 
 
 def little_left(left: int, total: int, repeats: Mapping[str, Any], scope: str = "global") -> str:

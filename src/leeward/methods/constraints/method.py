@@ -45,8 +45,13 @@ def protect(
     if population is not None:
         raise BadInput("constraints needs no population; leave it out.")
     randomness = randomness or Randomness.of(None)
-    task = _task_of(parameters, cohort)
-    sets = task.sets
+    sets = cohort.code_sets()
+    if len(sets) < parameters.k:
+        raise GuaranteeUnreachable(
+            f"{cohort.name}: {len(sets):,} records, fewer than k = {parameters.k}; nothing was written."
+        )
+    listed = None if parameters.privacy is None else greedy.read_constraints(parameters.privacy, sets.codes)
+    task = Task(sets, constraints(parameters.policy, sets, cohort.vocabulary), listed)
 
     def find(part: Task, on: Engine | None = None) -> tuple[Mapping, dict[str, Any], list[str]]:
         return _find(parameters, cohort, count_records(part.sets, on), part)
@@ -87,16 +92,6 @@ def protect(
     )
 
 
-def _task_of(parameters: Constraints, cohort: Cohort) -> Task:
-    sets = cohort.code_sets()
-    if len(sets) < parameters.k:
-        raise GuaranteeUnreachable(
-            f"{cohort.name}: {len(sets):,} records, fewer than k = {parameters.k}; nothing was written."
-        )
-    listed = None if parameters.privacy is None else greedy.read_constraints(parameters.privacy, sets.codes)
-    return Task(sets, constraints(parameters.policy, sets, cohort.vocabulary), listed)
-
-
 def _find(
     parameters: Constraints,
     cohort: Cohort,
@@ -104,7 +99,17 @@ def _find(
     task: Task,
 ) -> tuple[Mapping, dict[str, Any], list[str]]:
     if parameters.mapping is not None:
-        return _reapply(parameters, weighted, task.listed)
+        earlier = read_mapping(parameters.mapping)
+        mapping, new = earlier.over(weighted.codes), earlier.unknown(weighted.codes)
+        if greedy.violates(mapping, weighted, parameters.k, parameters.m, task.listed):
+            raise GuaranteeUnreachable(
+                f"the mapping does not protect this cohort: fewer than k = {parameters.k} records hold some of its "
+                f"labels together. Leave out `mapping` to find a new one. Nothing was written."
+            )
+        notices = (
+            [f"{len(new):,} codes that the earlier mapping does not know were suppressed."] if new else []
+        )
+        return mapping, {"unknown_codes": len(new)}, notices
     if parameters.algorithm == "apriori":
         found = recode(weighted, _hierarchy(cohort, weighted.codes), parameters.k, parameters.m or 1)
         facts = {"raises": found.raises, "ncp": float(found.ncp)}
@@ -113,21 +118,6 @@ def _find(
     clusters = Clusters(weighted, task.utility, parameters.k, hierarchy)
     treated = greedy.run(clusters, greedy.privacy_of(parameters.m, task.listed), parameters.algorithm)
     return Mapping.of(clusters.of_code, weighted.codes), {"treated": treated}, []
-
-
-def _reapply(
-    parameters: Constraints, weighted: WeightedSets, listed: list[tuple[int, ...]] | None
-) -> tuple[Mapping, dict[str, Any], list[str]]:
-    """The earlier mapping; GuaranteeUnreachable if it does not protect these records."""
-    earlier = read_mapping(parameters.mapping or "")
-    mapping, new = earlier.over(weighted.codes), earlier.unknown(weighted.codes)
-    if greedy.violates(mapping, weighted, parameters.k, parameters.m, listed):
-        raise GuaranteeUnreachable(
-            f"the mapping does not protect this cohort: fewer than k = {parameters.k} records hold some of its "
-            f"labels together. Leave out `mapping` to find a new one. Nothing was written."
-        )
-    notices = [f"{len(new):,} codes that the earlier mapping does not know were suppressed."] if new else []
-    return mapping, {"unknown_codes": len(new)}, notices
 
 
 def _hierarchy(cohort: Cohort, codes: tuple[str, ...]) -> Hierarchy:

@@ -84,8 +84,12 @@ def protect(
     if has_choice(parameters, len(sets)):
         parameters = choose(parameters, sets, policy, cohort.name, workers)
     rules = rules_of(parameters, sets, policy, cohort.name)
-    if parameters.attacker == "algorithm":
-        return _release_counts(parameters, sets, rules, policy, randomness)
+    if parameters.attacker == "algorithm":  # counts of single codes protect against who knows the algorithm
+        coins = ranked.coins_of(sets, rules.k, randomness)
+        shown = ranked.show(sets, ranked.split(sets, rules, coins), rules.k, coins)
+        facts = {**ranked.facts_of(shown), "partitions": 1}
+        tables = ranked.tables_of(shown, sets.codes, randomness)
+        return assemble(parameters, sets.codes, len(sets), rules, policy, tables, facts, (), randomness)
     if parameters.demographics and rules.fit:
         rules = with_weight(sets, rules, workers)
 
@@ -242,17 +246,6 @@ def _sensitive_columns(
 ) -> tuple[Sensitive, ...]:
     ells = parameters.sensitive_columns or {}
     return sensitive_columns(values_of(cohort.patients, patients, tuple(ells), cohort.name), ells)
-
-
-def _release_counts(
-    parameters: Disassociation, sets: CodeSets, rules: Rules, policy: Constraints, randomness: Randomness
-) -> Anonymized:
-    """Release counts of single codes, which protects against attackers who know the algorithm."""
-    coins = ranked.coins_of(sets, rules.k, randomness)
-    shown = ranked.show(sets, ranked.split(sets, rules, coins), rules.k, coins)
-    facts = {**ranked.facts_of(shown), "partitions": 1}
-    tables = ranked.tables_of(shown, sets.codes, randomness)
-    return assemble(parameters, sets.codes, len(sets), rules, policy, tables, facts, (), randomness)
 
 
 def policy_over(parameters: Disassociation, sets: CodeSets, vocabulary: str | None) -> Constraints:

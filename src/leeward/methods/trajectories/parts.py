@@ -100,7 +100,13 @@ def cluster_parts(
         own = Records(offsets, codes, ages, table.column("group").to_numpy() if grouped else None)
         return _table_of(cluster(own, space, settings, 1, several), table.column("record").to_numpy())
 
-    return _groups_of(engine.map_groups(frame, "part", kernel, SCHEMA, ["record"]))
+    found = engine.map_groups(frame, "part", kernel, SCHEMA, ["record"])
+    (bounds, members), (starts, codes), (_, ages) = (_flat(found, name) for name in SCHEMA.names)
+    return [
+        Group(members[bounds[g] : bounds[g + 1]], codes[here], ages[here])
+        for g in range(len(found))
+        for here in [slice(starts[g], starts[g + 1])]
+    ]
 
 
 def _table_of(groups: Sequence[Group], names: Int64s) -> pa.Table:
@@ -112,15 +118,6 @@ def _table_of(groups: Sequence[Group], names: Int64s) -> pa.Table:
         for values in columns
     ]
     return pa.table(lists, schema=SCHEMA)
-
-
-def _groups_of(table: pa.Table) -> list[Group]:
-    (bounds, members), (starts, codes), (_, ages) = (_flat(table, name) for name in SCHEMA.names)
-    return [
-        Group(members[bounds[g] : bounds[g + 1]], codes[here], ages[here])
-        for g in range(len(table))
-        for here in [slice(starts[g], starts[g + 1])]
-    ]
 
 
 def _lists(values: Int32s, offsets: Int64s) -> pl.Series:

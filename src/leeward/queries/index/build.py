@@ -142,7 +142,12 @@ def index_events(
     """
     frame = engine.frame(source)
     if columns is not None:
-        frame = _select_roles(frame, columns, attributes)
+        available = frame.collect_schema().names()
+        for column in (*columns.values(), *attributes):
+            if column not in available:
+                raise BadInput(f"the source has no column {column!r}; it has {', '.join(available)}.")
+        own = [nw.col(column).alias(role) for role, column in columns.items()]
+        frame = frame.select(*own, *attributes)
     available = frame.collect_schema().names()
     names = [name for name in ("patient", "code", "visit", "date", "age") if name in available]
     if names[:2] != ["patient", "code"]:
@@ -161,18 +166,6 @@ def index_events(
     kernel = partial(_kernel, qids=qids, terms=terms, kind=kind)
     pieces = engine.map_groups(frame.with_columns(stretch=number), "stretch", kernel, PIECE, order=())
     return _finish(out, _join(_stretches(pieces)), terms, qids, kind, options)
-
-
-def _select_roles(
-    frame: nw.LazyFrame[Any], columns: Mapping[str, str], attributes: Sequence[str]
-) -> nw.LazyFrame[Any]:
-    """The columns of events under the names of their roles, and the attributes."""
-    available = frame.collect_schema().names()
-    for column in (*columns.values(), *attributes):
-        if column not in available:
-            raise BadInput(f"the source has no column {column!r}; it has {', '.join(available)}.")
-    own = [nw.col(column).alias(role) for role, column in columns.items()]
-    return frame.select(*own, *attributes)
 
 
 def _kernel(table: pa.Table, *, qids: tuple[Qid, ...], terms: Vocabulary, kind: str) -> pa.Table:

@@ -240,22 +240,18 @@ def condition(qid: str, text: str) -> Predicate | None:
     if "*" in value[:-1]:
         raise BadInput(f"`{name}`: the wildcard * can only be the last character, as in 1230*.")
     if ".." in value:
-        found = _read_range(name, value)
+        ends = [fold(end) for end in value.split("..")]
+        if len(ends) != 2 or not all(ends) or ends[1].startswith(".") or "*" in value:
+            raise BadInput(
+                f"`{name}`: malformed range; write low..high, both ends included, as in 2009-04..2009-06."
+            )
+        low, high = ends
+        found = Predicate(name, "equals", low) if low == high else Predicate(name, "range", low, high)
     elif value.endswith("*"):
         found = Predicate(name, "prefix", fold(value[:-1]))
     else:
         found = Predicate(name, "equals", fold(value))
     return in_months(found) if name == WHEN else found
-
-
-def _read_range(name: str, value: str) -> Predicate:
-    ends = [fold(end) for end in value.split("..")]
-    if len(ends) != 2 or not all(ends) or ends[1].startswith(".") or "*" in value:
-        raise BadInput(
-            f"`{name}`: malformed range; write low..high, both ends included, as in 2009-04..2009-06."
-        )
-    low, high = ends
-    return Predicate(name, "equals", low) if low == high else Predicate(name, "range", low, high)
 
 
 def in_months(predicate: Predicate) -> Predicate:

@@ -112,7 +112,15 @@ def owner_checks(
     names = payload_of(share.manifest["parameters"])
     payload, carried = np.zeros(n, np.int64), np.zeros(people, np.int64)
     if names and source.patients is not None:
-        payload, carried = number_payload(released.records, patients, source.patients, names)
+        # Equal values of a record and a patient have equal numbers.
+        own = patients.to_frame("patient").join(
+            source.patients, on="patient", how="left", maintain_order="left"
+        )
+        shown = [
+            each.select(pl.col(names).cast(pl.String).fill_null("\0")) for each in (released.records, own)
+        ]
+        numbers = pl.concat(shown).select(pl.struct(names).rank("dense")).to_series().to_numpy()
+        payload, carried = np.split(numbers.astype(np.int64), [released.records.height])
         same = np.array_equal(np.sort(payload), np.sort(carried))
         detail = f"The payload is {'' if same else 'not '}that of the patients."
         checks.append(Check("source_payload", same, detail))
@@ -238,16 +246,6 @@ def number_texts(texts: pl.Series, codes: Tree) -> Ints:
     assert isinstance(kind, pl.Enum)
     leaf = np.array([codes.leaf.get(code, -1) for code in kind.categories.to_list()], np.int32)
     return np.append(leaf, np.int32(-1))[texts.to_physical().fill_null(len(leaf)).to_numpy()]
-
-
-def number_payload(
-    records: pl.DataFrame, patients: pl.Series, people: pl.DataFrame, names: list[str]
-) -> tuple[Longs, Longs]:
-    """The number of the payload of each record and of each patient: equal values, equal numbers."""
-    own = patients.to_frame("patient").join(people, on="patient", how="left", maintain_order="left")
-    texts = [frame.select(pl.col(names).cast(pl.String).fill_null("\0")) for frame in (records, own)]
-    numbers = pl.concat(texts).select(pl.struct(names).rank("dense")).to_series().to_numpy().astype(np.int64)
-    return numbers[: records.height], numbers[records.height :]
 
 
 def fitting_of(

@@ -224,28 +224,20 @@ def level_checks(
             return checks
         if not share.manifest["parameters"].get("merge_visits"):
             return [*checks, check_known_codes("known_codes", visits, k, m)]
-    sets, visits = custody_sets(share, visits, placed)
+    file = share.kept("visit_sets.parquet")
+    if file is None:
+        raise BadInput(
+            f"level `{level}` is about visit sets that the merged release does not "
+            "show: verify the whole release folder, with custody/data/visit_sets.parquet."
+        )
+    kept = read_visits(file)
+    sets, visits = joint(kept if placed is None else apart(kept, placed), visits)
     counted = (
         check_codes_shown(sets, visits, k, m)
         if level == "codes"
         else check_containment("contained_sets", sets, visits, k)
     )
     return [*checks, unions_of_sets(sets, visits), counted]
-
-
-def custody_sets(
-    share: Share, population: VisitLists, placed: Placed | None
-) -> tuple[VisitLists, VisitLists]:
-    """The images of source visits that the custodian keeps, and the released visits, by one numbering of labels."""
-    file = share.kept("visit_sets.parquet")
-    if file is None:
-        raise BadInput(
-            f"level `{share.manifest['parameters']['level']}` is about visit sets that the merged release does not "
-            "show: verify the whole release folder, with custody/data/visit_sets.parquet."
-        )
-    kept = read_visits(file)
-    sets, population = joint(kept if placed is None else apart(kept, placed), population)
-    return sets, population
 
 
 def one_set_a_record(visits: VisitLists) -> Check:

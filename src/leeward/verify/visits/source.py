@@ -89,8 +89,12 @@ def witness_checks(
         source = source_apart(source, placed, owners)
     rows = rows_of_visits(share, visits)
     people = [part.numbered.patients for part in source.parts()]
-    numbered = number_owners(pl.concat(people), owners)
-    own = find_owners(numbered, visits.record)
+    known = pl.concat(people).to_frame("patient").with_row_index("number").cast({"number": pl.Int64})
+    numbered = owners.join(known, on="patient", how="left").sort("number", nulls_last=True)
+    of_record = pl.DataFrame({"record": visits.record}).join(
+        numbered.select("record", "number"), on="record", how="left", maintain_order="left"
+    )
+    own = of_record["number"].fill_null(-1).to_numpy()  # -1: custody names none of the source's patients
     order = np.argsort(own, kind="stable")  # by part, as patients ascend from part to part
     made: list[list[Check]] = []
     read: list[pl.DataFrame] = []
@@ -260,20 +264,6 @@ def _strange(
         known = (images >= 0) & (of_events >= 0)
         explained |= find(distinct(of_events[known] * width + images[known]), shown, -1) >= 0
     return int(np.count_nonzero(~explained))
-
-
-def number_owners(patients: pl.Series, owners: pl.DataFrame) -> pl.DataFrame:
-    """`record`, `patient` and the `number` of the patient among `patients`, ascending; null for none of them."""
-    known = patients.to_frame("patient").with_row_index("number").cast({"number": pl.Int64})
-    return owners.join(known, on="patient", how="left").sort("number", nulls_last=True)
-
-
-def find_owners(numbered: pl.DataFrame, records: Longs) -> Longs:
-    """The number of each record's patient, -1 where custody names none of the source's."""
-    of_record = pl.DataFrame({"record": records}).join(
-        numbered.select("record", "number"), on="record", how="left", maintain_order="left"
-    )
-    return of_record["number"].fill_null(-1).to_numpy()
 
 
 def _between(ascending: pl.Series, low: int, high: int) -> tuple[int, int]:

@@ -55,7 +55,10 @@ def _cut(path: str, stamp: tuple[int, ...]) -> tuple[Published, tempfile.Tempora
 def cut(release: Release, folder: Path) -> Published:
     """The index in files below `folder`."""
     nodes, facts = nodes_of(release), facts_of(release)
-    piece_of = _pieces_of(nodes)
+    # A piece is whole trees, about as many records each.
+    root = roots_of(parents_of(nodes))
+    held = np.bincount(root, np.where(leaves_of(nodes), nodes["records"], 0), len(root)).astype(np.int64)
+    piece_of: Array = ((np.cumsum(held) - held) // RECORDS_A_PIECE)[root]
     codes = _spread(release, nodes, piece_of, folder)
     files: list[Path] = []
     totals: list[Totals] = []
@@ -74,14 +77,6 @@ def cut(release: Release, folder: Path) -> Published:
 def _arrays(p: Published) -> dict[str, Any]:
     values = {each.name: getattr(p, each.name) for each in fields(p)}
     return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-
-
-def _pieces_of(nodes: pa.Table) -> Array:
-    """The piece of each node, int64[nodes]: whole trees, about as many records each."""
-    root = roots_of(parents_of(nodes))
-    held = np.bincount(root, np.where(leaves_of(nodes), nodes["records"], 0), len(root)).astype(np.int64)
-    pieces: Array = (np.cumsum(held) - held) // RECORDS_A_PIECE
-    return pieces[root]
 
 
 def _spread(release: Release, nodes: pa.Table, piece_of: Array, folder: Path) -> tuple[str, ...]:
