@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import sys
@@ -60,10 +61,21 @@ def state_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
         yield
 
 
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def states(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("states")
+
+
 @pytest.fixture(autouse=True)
-def state_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What Leeward remembers of ledgers and data sets on this computer is each test's own."""
-    monkeypatch.setenv("LEEWARD_STATE", str(tmp_path_factory.mktemp("state")))
+def state_of_its_own(monkeypatch: pytest.MonkeyPatch, states: Path) -> None:
+    """What Leeward remembers of ledgers and data sets on this computer is each test's own.
+
+    The folder is made by whoever needs it: `mktemp` looks through all folders of thousands of tests for its number.
+    """
+    monkeypatch.setenv("LEEWARD_STATE", str(states / str(next(NUMBERS))))
 
 
 @pytest.fixture(autouse=True)

@@ -36,6 +36,8 @@ from tests.postgres_fixture import running_postgres
 
 FILE = re.compile(r"`(?P<name>[\w-]+\.\w+)`[^`\n]*:\n\n```\w+\n(?P<text>(?s:.*?))^```$", re.MULTILINE)
 INSTALL = re.compile(r"(?:`|^ {4})pip install (?P<needs>[^`#\n]+)", re.MULTILINE)
+STAGE = re.compile(r"\d{4}-\d\d-\d\d \S+ leeward: \d of \d: ")
+"""Progress, which only runs that take a while tell."""
 SECONDS = 300
 """Longest that a command of a page may take."""
 
@@ -92,7 +94,7 @@ def sessions(text: str) -> Iterator[tuple[str, str]]:
 
 
 def run(command: str) -> str:
-    """What a command prints; where it fails, its errors too, and its exit status. Progress of good runs is left out."""
+    """What a command prints; where it fails, its errors too, and its exit status. Progress is left out."""
     done = subprocess.run(
         ["bash", "-c", command],
         stdin=subprocess.DEVNULL,
@@ -103,7 +105,8 @@ def run(command: str) -> str:
     )
     lines = done.stdout.splitlines()
     if done.returncode:
-        lines += [*done.stderr.splitlines(), f"[exit {done.returncode}]"]
+        said = [line for line in done.stderr.splitlines() if not STAGE.match(line)]
+        lines += [*said, f"[exit {done.returncode}]"]
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 

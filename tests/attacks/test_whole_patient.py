@@ -20,7 +20,7 @@ from leeward.randomness import Randomness
 from leeward.release import write
 
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
-COHORTS = 200 if THOROUGH else 25
+COHORTS = 200 if THOROUGH else 10
 K, M = 3, 2
 NAMES = ("age", "sex")
 
@@ -83,7 +83,7 @@ def exact_candidates(share: Path, known: Known) -> int:
 def test_in_200_small_cohorts_nobody_has_fewer_than_k_candidates_by_exact_counting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exhaustive: every patient, every set of up to m codes; 25 cohorts, 200 in the thorough profile."""
+    """Exhaustive: every patient, every set of up to m codes; 10 cohorts, 200 in the thorough profile."""
     # small clusters and none joined: every way to put one together is tried
     monkeypatch.setattr(method, "rules_of", lambda *given: rules_of(*given)._replace(max_passes=0))
     tried = 0

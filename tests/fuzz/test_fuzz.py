@@ -14,10 +14,10 @@ from leeward.cohort import read
 
 
 def test_no_input_is_a_fault() -> None:
-    found = run(440, seed=20, first=0, only=[])
+    found = run(264, seed=20, first=0, only=[])
     assert found["faults"] == {}
-    assert found["inputs"] == 440 and found["ok"] > 60 and found["refused"] > 100
-    assert found["inputs whose rows were counted"] > 40
+    assert found["inputs"] == 264 and found["ok"] > 36 and found["refused"] > 60
+    assert found["inputs whose rows were counted"] > 24
 
 
 def test_the_fuzzer_finds_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

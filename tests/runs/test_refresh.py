@@ -26,7 +26,7 @@ def shares(versions: list[Path]) -> list[Path]:
     return [version / "share" for version in versions]
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(
     seed=st.integers(0, 10**6),
     batches=st.integers(2, 5),

@@ -30,6 +30,8 @@ PLAN = (
 )
 NEW: tuple[Any, ...] = ("5", None, [5], 5.5, True, 10**30, 10**400, {"p00": 1}, float("nan"), "a\nb", -1)
 """What stands in the place of a value."""
+EACH = 3
+"""A place is given every third of them, its neighbours the others: a verification is asked of each."""
 
 
 def released(case: Case, name: str, out: Path, **further: Any) -> Path:
@@ -95,8 +97,8 @@ def of_another_type(manifest: Any) -> Iterator[tuple[Place, Any]]:
     method it is no release, which is an error of its own."""
     contract = contract_of(manifest["method"])
     assert contract is not None
-    for place, old in values(manifest):
-        for value in NEW:
+    for number, (place, old) in enumerate(values(manifest)):
+        for value in NEW[number % EACH :: EACH]:
             allowed = False
             if len(place) == 2 and place[0] == "parameters":
                 stated = {**manifest["parameters"], str(place[1]): value}
@@ -119,7 +121,7 @@ def test_a_value_of_another_type_is_refuted(release: Path) -> None:
                 passing.append((place, value))
     finally:
         put_manifest(release, manifest)
-    assert len(asked) > 200 and passing == []
+    assert len(asked) > 200 / EACH and passing == []
 
 
 def test_what_is_no_release_is_bad_input(release: Path) -> None:
