@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leeward.errors import BadInput
-from leeward.vocabulary import age
+from leeward.vocabulary import dates
 
 
 def way_up(year: int, month: int, first: int, last: int) -> list[str]:
@@ -22,7 +22,7 @@ def way_up(year: int, month: int, first: int, last: int) -> list[str]:
 
 
 def test_march_2011_is_in_a_quarter_a_year_a_decade_and_all_years() -> None:
-    tree = age.of_years("2005-2024").hierarchy
+    tree = dates.of_years("2005-2024").hierarchy
     assert way_up(2011, 3, 2005, 2024) == ["2011-03", "2011-Q1", "2011", "2010-2019", "2005-2024"]
     assert tree.n_leaves == 240 and tree.losses[tree.index["2011-Q1"]] == 3 / 240
     assert tree.losses[tree.index["2011"]] == 12 / 240 and tree.losses[0] == 1
@@ -34,7 +34,7 @@ def test_march_2011_is_in_a_quarter_a_year_a_decade_and_all_years() -> None:
 @given(st.integers(1990, 2012), st.integers(0, 25))
 def test_every_month_has_its_way_up(first: int, further: int) -> None:
     last = first + further
-    made = age.of_years(f"{first}-{last}")
+    made = dates.of_years(f"{first}-{last}")
     assert made.dated and made.first == 12 * first and made.last == 12 * last + 11
     for number, leaf in enumerate(made.leaf.tolist()):
         above, node = [], leaf
@@ -49,4 +49,4 @@ def test_every_month_has_its_way_up(first: int, further: int) -> None:
 @pytest.mark.parametrize("named", ["date", "2019", "2019-2000", "2000-2200", "11-12", "2000-01"])
 def test_other_texts_are_refused(named: str) -> None:
     with pytest.raises(BadInput, match="neither age nor the first and the last year"):
-        age.of_years(named)
+        dates.of_years(named)

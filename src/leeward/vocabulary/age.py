@@ -1,10 +1,7 @@
-"""Hierarchies of ages: blocks of 1, 2, 4, 8 … years (the thesis), ages over 89 as one (HIPAA), a user's own; of dates.
+"""Age hierarchies: blocks of 1, 2, 4, 8 … years (the thesis), ages over 89 as one (HIPAA), or a user's own.
 
 Ages are whole years. A block is labelled `33-36`, a single year `33`, an open end `90+`. The thesis' tree
 covers 1–128; the general default is 0–127, because real sets hold age 0 (docs/methods/trajectories.md#loss).
-
-Dates are months below quarters, years, decades and a stated span of years: `2011-03`, `2011-Q1`, `2011`, `2010-2019`. A
-month is a number, 12 · year + month − 1, where an age is a year.
 """
 
 from __future__ import annotations
@@ -28,15 +25,12 @@ HIPAA_TOP = 90
 OPEN_END = 150
 """Highest age that an open-ended label (`90+`) of a user's hierarchy takes in."""
 
-MOST_YEARS = 200
-KINDS_OF_DATES = ("month", "quarter", "year", "decade", "all years")
-
 _LABEL = re.compile(r"(\d{1,3})(?:-(\d{1,3})|(\+))?")
 
 
 @dataclass(frozen=True)
 class AgeTree:
-    """A hierarchy of ages, or of dates, and the leaf of every age.
+    """A hierarchy of ages, or of dates (`vocabulary.dates`), and the leaf of every age.
 
     hierarchy : the tree; `level` i of a binary tree is its blocks of 2^i years.
     first : the lowest age in years; of dates, the first month.
@@ -125,38 +119,6 @@ def hipaa(first: int = FIRST, last: int = LAST) -> AgeTree:
     hierarchy = Hierarchy.from_pairs(above.items(), f"age {first}–89, 90+", levels, full.level_names)
     ages = [str(age) if age < HIPAA_TOP else top for age in range(first, last + 1)]
     return AgeTree(hierarchy, first, hierarchy.nodes_of(ages))
-
-
-def of_years(named: str) -> AgeTree:
-    """The months of the years of `2000-2019`, a decade cut to them; BadInput for another text and above 200 years."""
-    found = re.fullmatch(r"([1-9]\d{3})-([1-9]\d{3})", named)
-    first, last = map(int, found.groups()) if found else (0, -1)
-    if not 0 <= last - first < MOST_YEARS:
-        raise BadInput(
-            f"`time`: {named!r} is neither age nor the first and the last year of the dates, such as 2000-2019 (at "
-            f"most {MOST_YEARS} years)."
-        )
-    parents: dict[str, str | None] = {}
-    levels: dict[str, int] = {}
-    for year in range(first, last + 1):
-        decade = max(first, year // 10 * 10), min(last, year // 10 * 10 + 9)
-        for month in range(1, 13):
-            path = {
-                _span(first, last): 4,
-                _span(*decade): 3,
-                str(year): 2,
-                f"{year}-Q{(month + 2) // 3}": 1,
-                f"{year}-{month:02}": 0,
-            }
-            parents |= dict(zip(path, (None, *path), strict=False))
-            levels |= path
-    levels[_span(first, last)] = 4
-    hierarchy = Hierarchy.from_pairs(parents.items(), f"dates {first}–{last}", levels, KINDS_OF_DATES)
-    return AgeTree(hierarchy, 12 * first, hierarchy.leaves.copy(), dated=True)
-
-
-def _span(first: int, last: int) -> str:
-    return f"{first}-{last}" if first < last else str(first)
 
 
 def from_csv(path: str | Path) -> AgeTree:

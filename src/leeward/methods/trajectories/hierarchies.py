@@ -19,7 +19,7 @@ import numpy as np
 
 from leeward.arrays import Bools, Int32s, Int64s
 from leeward.errors import BadInput
-from leeward.vocabulary import VOCABULARIES, Hierarchy, load
+from leeward.vocabulary import VOCABULARIES, Hierarchy, dates, load
 from leeward.vocabulary import age as age_trees
 from leeward.vocabulary.age import AgeTree
 from leeward.vocabulary.trees import CustomVocabulary
@@ -33,7 +33,7 @@ CHAPTER = "chapter"
 def time_tree(parameters: Mapping[str, Any]) -> AgeTree:
     """The hierarchy of ages, or of dates, of a run or of a release."""
     time = str(parameters.get("time", "age"))
-    return age_tree(str(parameters["ages"])) if time == "age" else age_trees.of_years(time)
+    return age_tree(str(parameters["ages"])) if time == "age" else dates.of_years(time)
 
 
 def age_tree(named: str) -> AgeTree:
