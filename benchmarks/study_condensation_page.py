@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from common import SECTION, save, table
+from common import save, table
 from objections import ended
 from study_condensation_figures import bars
 from study_condensation_methods import METHODS, K
@@ -437,8 +437,5 @@ def page_of(found: Found, command: str) -> str:
 
 
 def write_page(kept: dict[str, Any], command: str) -> None:
-    """The page, with the sections that `study_condensation_measures.py` wrote before its end."""
     PAGE.parent.mkdir(parents=True, exist_ok=True)
-    sections = [found[0] for found in SECTION.finditer(PAGE.read_text(encoding="utf-8"))]
-    text = "\n\n".join([page_of(Found(kept), command).rstrip(), *sections])
-    save(PAGE, ended(f"{text}\n", "condensation"))
+    save(PAGE, ended(page_of(Found(kept), command), "condensation"))

@@ -26,6 +26,16 @@ def test_every_page_ends_with_three_objections() -> None:
             assert len(last) == 1 and len(re.findall(r"^- \*", last[0], re.MULTILINE)) == 3, path.name
 
 
+def test_a_page_written_again_keeps_sections_of_other_scripts() -> None:
+    from objections import HEADING, ended
+
+    now = (STUDIES / "queries.md").read_text(encoding="utf-8")
+    again = ended("# Anew\n\n<!-- seasons -->\nanew\n<!-- end of seasons -->", "queries")
+    assert again.count("<!-- seasons -->") == 1 and "<!-- extraction -->" in again
+    assert again.split(HEADING)[1] == now.split(HEADING)[1]
+    assert ended(now, "queries") == now
+
+
 def test_the_page_of_disassociation_is_what_its_figures_and_words_give(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
