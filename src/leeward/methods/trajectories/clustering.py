@@ -194,7 +194,7 @@ def _in_order(offsets: Int64s, code_rank: Int64s, age_rank: Int64s) -> tuple[Int
     tuples = [keys[start:end] for start, end in pairwise(offsets.tolist())]
     order = sorted(range(len(tuples)), key=tuples.__getitem__)
     starts = [True, *(tuples[one] != tuples[other] for one, other in pairwise(order))]
-    return np.array(order), np.array(starts)
+    return np.array(order, np.int64), np.array(starts[: len(order)], np.bool_)
 
 
 @dataclass(frozen=True)
