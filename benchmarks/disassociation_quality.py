@@ -115,7 +115,7 @@ def main() -> None:
         "python benchmarks/disassociation_quality.py --data DIR",
         body
         + "\n\nARE with the prior `occupancy` on item-chunk counts, over the frequent itemsets of the source at that "
-        "support. `paper` is HorPart as published with clusters below 2k; `fitted`, the default "
+        "support. `paper` is HorPart as published, which splits no part below 2k; `fitted`, the default "
         "from k = 3 on, is compared with both in Disassociation: partitionings.",
     )
 

@@ -189,11 +189,12 @@ def record(command: str, taken: list[float], measured: str) -> None:
 
 
 def total(chosen: list[str]) -> str:
-    """How many of some commands are recorded, and the hours that they took."""
+    """How many of these commands are recorded, and the hours that they took."""
     known = [each for command, each in recorded().items() if command in chosen]
     hours = [sum(float(each[place]) for each in known) / 3600 for place in (0, 1)]
     return (
-        f"{len(known)} commands recorded: {hours[0]:.2f} hours of a processor, {hours[1]:.2f} by the clock."
+        f"{len(known)} of {len(chosen)} commands recorded: {hours[0]:.2f} hours of a processor, "
+        f"{hours[1]:.2f} by the clock."
     )
 
 
@@ -234,7 +235,7 @@ def main() -> None:
     last = recorded()
     for command in chosen if given["list"] else []:
         print(*last.get(command, ["–", "–"])[:2], command, sep="\t")
-    print(f"{len(chosen)} commands, {total(chosen)}", flush=True)
+    print(total(chosen), flush=True)
     if given["list"]:
         return
     if given["population"] or not any("--population POPULATION" in command for command in chosen):
@@ -266,7 +267,7 @@ def main() -> None:
             continue
         record(command, taken, measured)
         print("   {:.0f} processor s, {:.0f} s".format(*taken), flush=True)
-    print(f"{len(chosen)} commands, {total(chosen)}", difference(), sep="\n\n")
+    print(total(chosen), difference(), sep="\n\n")
     for what, named in (("left out", left_out), ("failed", failed)):
         if named:
             print(f"{what}:", *named, sep="\n  ", file=sys.stderr)

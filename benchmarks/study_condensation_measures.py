@@ -143,12 +143,14 @@ def measures_of(found: dict[str, Any], names: Sequence[str]) -> str:
 
 MEASURES = """
 For uses that nobody planned ([definitions](../methods/condensation.md#other-measures-of-utility)); means over the
-sets, ± half of a 95 % interval over {seeds} seeds. *Counts*: mean relative error of 200 counts by ranges of up to three
-columns. *Information*: mean difference of the bits that two columns tell of each other. *AUC lost*: one half of the
-patients is released, the other half is asked whether its time is above the cut of the logistic model; the area under
-the curve reached from the half itself less that from its release. *Loss metric*, *height* and *ambiguity* are what a
-row's group leaves open, of all columns, or of those alone that `k-anonymity` generalizes; trees, copula and bootstrap
-have no groups. *Discernibility* is of methods that release equal rows.
+sets, ± half of a 95 % interval over {seeds} seeds. *Counts*: mean relative error of 200 counts by ranges of up to
+three columns. *Information*: mean difference of the bits that two columns tell of each other. *AUC lost*: one half of
+the patients is released, the other half is asked whether its time is above the cut of the logistic model; the area
+under the curve reached from the half itself less that from its release. *Loss metric*, *height* and *ambiguity* are
+what a row's group leaves open, of all columns, or of those alone that `k-anonymity` generalizes; trees, copula and
+bootstrap have no groups. *Discernibility* is of methods that release equal rows. A mean leaves out sets where a model
+could not be fitted, one or two of six for the AUC of `improved`, `mdav` and `k-anonymity` of all columns; – where it
+fits in none.
 
 {means}
 

@@ -57,16 +57,14 @@ records until every set of at most {m} is held by 0 or by {k} records. Complete 
 other rows' k^m-anonymity: an attacker who knows all codes of a patient.
 
 ARE: all queries of W1, 1.25 %, those of them whose codes CBA keeps, and all of W2, by the better of the two readings of
-a generalized code; a suppressed code counts 0. *Codes lost*: codes that no record is published with as themselves (of
+a generalized code; a suppressed code counts 0. *Codes lost*: codes that appear in no published record as themselves (of
 *default* and *paper* none: item chunks list them). *Occurrences lost*: of codes suppressed or published as something
 coarser, and in item chunks. *As the root*: records of which nothing is told but that they have a code. Seconds of a
 processor; plain Python for the two.
 
-Partition errs more than CBA on every workload. Suppression takes out nine codes of ten, the rare ones, and so errs 2.2
-and 1.6 times as much as *default* on W2; what it leaves is exact, so that on frequent sets it errs less than CBA, and
-on those of the synthetic cohort less than all others.
-
-{table}
+Partition errs more than CBA, on the synthetic W2 within the intervals. Suppression takes out nearly nine codes of ten
+or more, the rare ones, and so errs 2.2 and 1.6 times as much as *default* on W2; what it leaves is exact, so that on
+frequent sets it errs less than CBA, and on those of the synthetic cohort less than all others. {table}
 """
 
 

@@ -14,7 +14,7 @@ Disassociation (Dis) against generalization under constraints (CBA), as in Louki
 Made by `{command}` on {machine}. k = 5 and m = 2 unless said.
 
 **default**: the release and the counts that `leeward disassociate` and `leeward estimate` give: partitioning
-`{partitioning}`, attacker `{attacker}`, prior `{prior}`. **paper**: HorPart with clusters below 2k, the paper's
+`{partitioning}`, attacker `{attacker}`, prior `{prior}`. **paper**: HorPart, which splits no part below 2k, the paper's
 guarantee (attacker `operation`), and each code of an item chunk counted as one record, since the paper names no prior.
 
 W1: every set of codes that a share of the patients have. W2: random sets of 1 to 5 codes, drawn from records. ARE: the

@@ -37,23 +37,24 @@ SEEDS = 10
 Bits = NDArray[np.bool_]
 
 WORDS = """The paper's last section would add noise "in the information extraction stage". Here each note's items (its
-terms and its month) are perturbed as they are taken from the note, and nobody holds the true ones: ε-local differential
-privacy of a note, against whoever reads what is stored. A patient with several notes loses ε with each; what all notes
-are asked, and how many there are, is not hidden. Relative errors of equation 4 on the itemsets of Figure 5, with its
-notes annotated as today (the tables above are older), mean ± half of the 95 % interval over {seeds} seeds of noise:
+terms and its month) are perturbed as they are taken from the note, and nobody holds the true ones: ε-local
+differential privacy of a note, against whoever reads what is stored. A patient with several notes loses ε with each;
+what all notes are asked, and how many there are, is not hidden. Relative errors of equation 4 on the itemsets of
+Figure 5, mean ± half of the 95 % interval over {seeds} seeds of noise:
 
 - *counts*: Laplace noise of scale 1/ε on the count, as in the paper;
 - *one bit*: each note answers by randomized response at ε whether it holds the whole itemset, for one question;
 - *each item*: each of the itemset's s items is answered by itself at ε/s, for one question; any formula of them can be
   estimated from the answers;
 - *once*: all items of a note are perturbed once, for all questions. A note with at most L items differs from another
-  in 2L of them: randomized response at ε/2L each, or optimized unary encoding at ε/L for an item that goes and one that
-  comes. L is the most items that a note has here, as if it were public.
+  in at most 2L of them: randomized response at ε/2L each, or optimized unary encoding at ε/L for an item that goes
+  and one that comes. L is the most items that a note has here, as if it were public.
 
-All estimates are unbiased (`tests/studies/test_extraction.py` sums over all answers). For a single question noise
-on counts errs less at every ε and support. One perturbation for all questions errs less than counts that share the same
-ε only from 100 (made-up notes) and 500 (MTSamples) on, which is no protection. It buys that nobody has to be trusted
-with the true terms, and that asking again tells nothing new.
+All estimates are unbiased (`tests/studies/test_extraction.py` sums over all answers). For a single question noise on
+counts errs less at every ε and support. One perturbation by randomized response, for all questions, errs less than
+counts that share the same ε only from 100 (made-up notes) and 500 (MTSamples) on, which is no protection; unary
+encoding at no ε tried. It buys that nobody has to be trusted with the true terms, and that asking again tells nothing
+new.
 """
 
 PART = """

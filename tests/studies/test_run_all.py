@@ -53,7 +53,7 @@ def test_a_run_goes_on_where_it_stopped(tree: Path, capfd: pytest.CaptureFixture
     out, errors = capfd.readouterr()
     assert "left out:\n  python benchmarks/c.py --data DIR" in errors
     assert "failed:\n  python benchmarks/b.py: " in errors
-    assert "3 commands, 0 commands recorded" in out and "3 commands, 1 commands recorded" in out
+    assert "0 of 3 commands recorded" in out and "1 of 3 commands recorded" in out
     (tree / "ready").touch()
     with pytest.raises(SystemExit, match="False"):
         run_all.main()
@@ -65,7 +65,7 @@ def test_a_run_goes_on_where_it_stopped(tree: Path, capfd: pytest.CaptureFixture
     assert [log.read_text() for log in sorted(folder.glob("*.log"))] == ["said\n", ""]
     head, *rows = csv.reader(run_all.DURATIONS.open(encoding="utf-8"))
     assert (head, [row[0] for row in rows]) == (run_all.HEAD, COMMANDS.splitlines()[:2])
-    assert "2 commands recorded" in run_all.README.read_text(encoding="utf-8")
+    assert "2 of 3 commands recorded" in run_all.README.read_text(encoding="utf-8")
 
 
 def test_a_tree_that_differs_from_its_commit_is_refused(tree: Path) -> None:

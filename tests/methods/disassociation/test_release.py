@@ -251,7 +251,7 @@ def test_m_above_the_longest_record_is_the_longest_record(tmp_path: Path) -> Non
     assert not Disassociation(k=3, m=2).protect(cohort_of(records)).notices
 
 
-def test_the_paper_s_clusters_are_below_2k() -> None:
+def test_the_paper_s_max_cluster_is_2k() -> None:
     """Footnote 4: maxClusterSize is 2k."""
     method = Disassociation(k=5, partitioning="paper", attacker="operation")
     assert method.cluster_limit == 10

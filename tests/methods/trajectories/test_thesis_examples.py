@@ -179,9 +179,9 @@ def test_baseline_on_figure_3a():
 
 
 @pytest.mark.parametrize("k", [2, 3, 4, 5, 6])
-def test_baseline_cannot_suppress_everything(k):
-    """Algorithm 2 publishes as many pairs as the shortest member has (steps 3 to 9), whatever k; of Figure 3a some
-    value is below its root for k up to 3."""
+def test_baseline_publishes_as_many_pairs_as_the_shortest_member(k):
+    """Algorithm 2, steps 3 to 9, whatever k. Of Figure 3a some value is below its root for k up to 3; above, all are
+    the root, which Definition 3 calls suppressed."""
     clusters = mdav(FIGURE_3A, k, ICD, AGE, align=baseline)
     for members, rep in clusters:
         assert len(rep) == min(len(FIGURE_3A[r]) for r in members) > 0
