@@ -322,6 +322,7 @@ def test_the_schema_takes_what_the_reader_takes() -> None:
         "logistic",
         "poisson",
         "cox",
+        "forest",
     }
     counts = next(shape["properties"]["counts"] for shape in shapes[1:] if "counts" in shape["properties"])
     assert "from" in counts["properties"] and "least" not in counts["properties"]
