@@ -53,8 +53,8 @@ WORDS = """Two algorithms that the paper names as related work and does not meas
 (`benchmarks/set_valued.py`; an oracle checks what each guarantees): *Partition* (He and Naughton 2009) publishes every
 record like {others} others, along the vocabulary's hierarchy, a part of the records at a time; *suppression* (Xu, Wang,
 Fu and Yu 2008; taken to be the paper's [59]: the text at hand has no list of references) takes codes out of all
-records until every set of at most {m} is held by 0 or by {k} records. Complete k-anonymity holds against more than the
-other rows' k^m-anonymity: an attacker who knows all codes of a patient.
+records until every set of at most {m} is held by none or by at least {k}. Complete k-anonymity holds against more than
+the other rows' k^m-anonymity: an attacker who knows all codes of a patient.
 
 ARE: all queries of W1, 1.25 %, those of them whose codes CBA keeps, and all of W2, by the better of the two readings of
 a generalized code; a suppressed code counts 0. *Codes lost*: codes that appear in no published record as themselves (of
@@ -64,7 +64,9 @@ processor; plain Python for the two.
 
 Partition errs more than CBA, on the synthetic W2 within the intervals. Suppression takes out nearly nine codes of ten
 or more, the rare ones, and so errs 2.2 and 1.6 times as much as *default* on W2; what it leaves is exact, so that on
-frequent sets it errs less than CBA, and on those of the synthetic cohort less than all others. {table}
+frequent sets it errs less than CBA, and on those of the synthetic cohort less than all others.
+
+{table}
 """
 
 

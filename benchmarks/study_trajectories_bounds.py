@@ -58,7 +58,6 @@ def as_released(each: Set, groups: list[Group]) -> measures.Both:
     for number, group in enumerate(groups):
         kind[group.members] = number
     sizes = [len(group.codes) for group in groups]
-    years = np.arange(each.ages.first, each.ages.last + 1)
     return measures.Both(
         each.lens,
         np.arange(len(each.lens)),
@@ -68,7 +67,6 @@ def as_released(each: Set, groups: list[Group]) -> measures.Both:
         np.concatenate([group.ages for group in groups]).astype(np.int64),
         each.tree,
         each.ages.hierarchy,
-        np.concatenate([[each.ages.first], each.ages.nodes(years)]).astype(np.int64),
         each.ages,
     )
 
