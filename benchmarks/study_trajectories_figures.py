@@ -116,7 +116,7 @@ def pictures(text: str) -> dict[str, list[str]]:
         elif heading.startswith("Values by level"):
             name, _, kind = head[0].partition(", ")
             levels[kind] += long(head, rows, set=name)
-        elif heading.startswith("Answers"):
+        elif heading.startswith("Answers to queries"):
             for each in long(head, rows):
                 name, _, joining = each["row"].partition(", ")
                 answers.append(

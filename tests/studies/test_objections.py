@@ -36,6 +36,15 @@ def test_a_page_written_again_keeps_sections_of_other_scripts() -> None:
     assert ended(now, "queries") == now
 
 
+def test_pictures_of_trajectories_are_of_the_page_s_own_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page has tables of other scripts too, under headings alike."""
+    import study_trajectories_figures as figures
+
+    monkeypatch.setattr(figures, "drawn", lambda name, chart, title: name)
+    shown = figures.pictures(figures.PAGE.read_text(encoding="utf-8"))
+    assert sum(shown.values(), []) == ["losses", "codes", "ages", "answers", "weights"]
+
+
 def test_the_page_of_disassociation_is_what_its_figures_and_words_give(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
