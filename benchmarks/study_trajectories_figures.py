@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from common import SECTION
+
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "trajectories.md"
 COLOURS = ["#8a8f98", "#e69f00", "#56b4e9", "#0072b2", "#009e73"]
 
@@ -103,8 +105,8 @@ def drawn(name: str, chart: Any, title: str) -> str:
 
 
 def pictures(text: str) -> dict[str, list[str]]:
-    """Heading -> the lines of its pictures."""
-    found = tables(text)
+    """Heading -> the lines of its pictures. Sections of other scripts have none."""
+    found = tables(SECTION.sub("", text))
     losses, answers, weights = [], [], []
     levels: dict[str, Rows] = {"code": [], "age": []}
     for heading, head, rows in found:
@@ -116,7 +118,7 @@ def pictures(text: str) -> dict[str, list[str]]:
         elif heading.startswith("Values by level"):
             name, _, kind = head[0].partition(", ")
             levels[kind] += long(head, rows, set=name)
-        elif heading.startswith("Answers to queries"):
+        elif heading.startswith("Answers"):
             for each in long(head, rows):
                 name, _, joining = each["row"].partition(", ")
                 answers.append(

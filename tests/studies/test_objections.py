@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -42,7 +43,7 @@ def test_pictures_of_trajectories_are_of_the_page_s_own_tables(monkeypatch: pyte
 
     monkeypatch.setattr(figures, "drawn", lambda name, chart, title: name)
     shown = figures.pictures(figures.PAGE.read_text(encoding="utf-8"))
-    assert sum(shown.values(), []) == ["losses", "codes", "ages", "answers", "weights"]
+    assert [*itertools.chain(*shown.values())] == ["losses", "codes", "ages", "answers", "weights"]
 
 
 def test_the_page_of_disassociation_is_what_its_figures_and_words_give(
