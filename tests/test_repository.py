@@ -266,13 +266,17 @@ def test_a_link_to_nothing_would_be_found() -> None:
     ]
 
 
+DEFINED = re.compile(r"^\s*(?:(?:async )?(?:def|class) )?(\w+)(?:\(|:|\[| =)", re.MULTILINE)
+"""Functions, classes, fields and constants of a module; a word in its texts is none."""
+
+
 def place_faults(place: str) -> list[str]:
     """The places `file`, `file#section` and `file::name` of an item of a paper that are not there."""
     wrong = []
     for each in place.split("; "):
         file, mark, name = re.fullmatch(r"([^:#]+)(?:(#|::)(.+))?", each).groups()  # type: ignore[union-attr]  # any text fits
         text = (TREE / file).read_text(encoding="utf-8") if (TREE / file).is_file() else None
-        known = anchors(text or "") if mark == "#" else re.findall(r"\w+", text or "")
+        known = anchors(text or "") if mark == "#" else DEFINED.findall(text or "")
         if text is None or (name and name not in known):
             wrong.append(each)
     return wrong
