@@ -154,8 +154,11 @@ def cells_of(line: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
 
 
-def write_section(name: str, title: str, command: str, body: str, page: Path, measured: str = "") -> None:
-    """Put a section into a page, in place of the one of that name. `measured`: the commit, where it is not this one."""
+def write_section(
+    name: str, title: str, command: str, body: str, page: Path, measured: str = "", before: str = ""
+) -> None:
+    """Put a section into a page, in place of the one of that name; a new one stands before the text `before`, or last.
+    `measured`: the commit, where it is not this one."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     text = page.read_text(encoding="utf-8")
     section = f"{begin}\n## {title}\n\n{taken_by(command, text, measured)}\n\n{body.strip()}\n{end}\n"
@@ -163,6 +166,8 @@ def write_section(name: str, title: str, command: str, body: str, page: Path, me
         before, rest = text.split(begin, 1)
         after = rest.split(end, 1)[1].lstrip("\n")
         text = before + section + (f"\n{after}" if after else "")
+    elif before:
+        text = text.replace(before, f"{section}\n{before}", 1)
     else:
         text = text.rstrip("\n") + "\n\n" + section
     save(page, text)

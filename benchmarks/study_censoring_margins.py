@@ -109,11 +109,7 @@ def section(populations: list[Counts], sample: int = SAMPLE_PATIENTS) -> str:
 
 def put(body: str, page: Path = PAGE) -> None:
     """Write the section; a new one before that on real data."""
-    text = page.read_text(encoding="utf-8")
-    if "<!-- margins -->" not in text:
-        marks = "<!-- margins -->\n<!-- end of margins -->\n\n"
-        page.write_text(text.replace(BEFORE, marks + BEFORE, 1), encoding="utf-8")
-    write_section("margins", "The same margins, dealt anew", COMMAND, body, page)
+    write_section("margins", "The same margins, dealt anew", COMMAND, body, page, before=BEFORE)
 
 
 def main() -> None:

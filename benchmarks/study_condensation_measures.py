@@ -224,13 +224,9 @@ PARTS = {
 
 def write(part: str, names: Sequence[str], found: dict[str, Any], page: Path = PAGE) -> None:
     """The section, before what the study cannot say."""
-    text = page.read_text(encoding="utf-8")
-    if f"<!-- {part} -->" not in text:
-        marks = f"<!-- {part} -->\n<!-- end of {part} -->\n\n"
-        page.write_text(text.replace(HEADING, marks + HEADING, 1), encoding="utf-8")
     title, body_of = PARTS[part]
     command = f"python benchmarks/study_condensation_measures.py --data DIR --part {part}"
-    write_section(part, title, command, body_of(found, names), page)
+    write_section(part, title, command, body_of(found, names), page, before=HEADING)
 
 
 def main() -> None:

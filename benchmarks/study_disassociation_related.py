@@ -149,11 +149,7 @@ def section(cohorts: dict[str, list[Study]]) -> str:
 
 def put(body: str, page: Path = PAGE) -> None:
     """Write the section; a new one before what agrees."""
-    text = page.read_text(encoding="utf-8")
-    if "<!-- related -->" not in text:
-        marks = "<!-- related -->\n<!-- end of related -->\n\n"
-        page.write_text(text.replace(BEFORE, marks + BEFORE, 1), encoding="utf-8")
-    write_section("related", "Partition, and suppression", COMMAND, body, page)
+    write_section("related", "Partition, and suppression", COMMAND, body, page, before=BEFORE)
 
 
 def main() -> None:

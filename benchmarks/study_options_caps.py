@@ -135,13 +135,10 @@ def judged(runs: list[Found], sets: Any, often: list[np.ndarray]) -> Iterator[st
 
 def put(body: str, page: Path = PAGE) -> None:
     """Write the section; a new one before the one on places."""
-    text = page.read_text(encoding="utf-8")
-    if "<!-- caps -->" not in text:
-        page.write_text(
-            text.replace(BEFORE, f"<!-- caps -->\n<!-- end of caps -->\n\n{BEFORE}", 1), encoding="utf-8"
-        )
     command = "python benchmarks/study_options_caps.py --data DIR"
-    write_section("caps", "The cap of contributions, and plain histograms", command, body, page)
+    write_section(
+        "caps", "The cap of contributions, and plain histograms", command, body, page, before=BEFORE
+    )
 
 
 def main() -> None:

@@ -256,12 +256,8 @@ PARTS = {"seasons": seasons, "safe-harbor": safe_harbor, "budgets": budgets}
 
 def put(part: str, body: str, page: Path = PAGE, *, title: str = "", command: str = "") -> None:
     """Write a section; a new one before what the mechanism leaks."""
-    text = page.read_text(encoding="utf-8")
-    if f"<!-- {part} -->" not in text:
-        marks = f"<!-- {part} -->\n<!-- end of {part} -->\n\n"
-        page.write_text(text.replace(BEFORE, marks + BEFORE, 1), encoding="utf-8")
     ours = f"python benchmarks/study_queries_seasons.py --parts {part}"
-    write_section(part, title or TITLES[part], command or ours, body, page)
+    write_section(part, title or TITLES[part], command or ours, body, page, before=BEFORE)
 
 
 def main() -> None:

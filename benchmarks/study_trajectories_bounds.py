@@ -229,11 +229,7 @@ def main() -> None:
 
 def put(part: str, title: str, command: str, body: str, page: Path = OUTPUT) -> None:
     """Write a section; a new one before the public files."""
-    text = page.read_text(encoding="utf-8")
-    if f"<!-- {part} -->" not in text:
-        marks = f"<!-- {part} -->\n<!-- end of {part} -->\n\n"
-        page.write_text(text.replace(BEFORE, marks + BEFORE, 1), encoding="utf-8")
-    write_section(part, title, command, body, page)
+    write_section(part, title, command, body, page, before=BEFORE)
 
 
 if __name__ == "__main__":

@@ -86,8 +86,12 @@ def list_odd(parts: Iterable[pl.DataFrame], first: int, last: int, dated: bool =
     rows: dict[str, list[int]] = {}
     for events in parts:
         years = _times(events, dated).fill_nan(None)
-        masks = (years.is_null(), years < 0, ((years < first) | (years > last)) & (years >= 0))
-        for kind, mask in zip(messages, masks, strict=False):
+        masks = {
+            "missing age": years.is_null(),
+            "age before birth": years < 0,
+            "age outside": ((years < first) | (years > last)) & (years >= 0),
+        }
+        for kind, mask in masks.items():
             count[kind] += int(mask.sum())
             if "row" in events.columns:
                 rows[kind] = sorted(

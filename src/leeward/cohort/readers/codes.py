@@ -153,11 +153,7 @@ class Normalised:
         for kind, mask, tell in (
             ("looks missing", np.array(words, np.bool_), self._tell_missing),
             (JOINED_CODES, self.joined, self._tell_joined),
-            (
-                "restored leading zeros",
-                self.restored,
-                lambda hits, codes, where: f"{_count(hits, codes)} {RESTORED}",
-            ),
+            ("restored leading zeros", self.restored, self._tell_restored),
             (UNKNOWN_CODE, self.unknown & ~self.joined, self._tell_unknown),
         ):
             if mask.any():
@@ -183,6 +179,9 @@ class Normalised:
             f"which would count as one code: split them with --code-separator '{separator}'"
         )
 
+    def _tell_restored(self, hits: int, codes: Sequence[str], where: str) -> str:
+        return f"{_count(hits, codes)} had lost leading zeros, which were restored (8 became 008)"
+
     def _tell_unknown(self, hits: int, codes: Sequence[str], where: str) -> str:
         formless = ""
         if self.vocabulary in ICD_NAMES:
@@ -195,9 +194,6 @@ class Normalised:
             f"{_count(hits, codes)} are not {self.title} codes{formless}: kept as written, and released as "
             f"codes unless repaired or left out (--missing){self.others}"
         )
-
-
-RESTORED = "had lost leading zeros, which were restored (8 became 008)"
 
 
 def _count(hits: int, codes: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from leeward.errors import BadInput
@@ -34,8 +34,11 @@ class Keys:
     @classmethod
     def of(cls, secret: bytes) -> Keys:
         """Derive the keys of a secret of 32 bytes."""
-        uses = [f"leeward notes {each.name}".encode() + b"\x01" for each in fields(cls)]
-        return cls(*(hmac.digest(secret, use, hashlib.sha256) for use in uses))
+        # Written out: with another word every pseudonym would change.
+        uses = ("patients", "surrogates", "encryption", "nonces")
+        return cls(
+            *(hmac.digest(secret, f"leeward notes {use}\x01".encode(), hashlib.sha256) for use in uses)
+        )
 
     def patient(self, identifier: str) -> str:
         """A patient's pseudonym in the table: a keyed hash, the same for all notes under this key."""
